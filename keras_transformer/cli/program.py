@@ -1,0 +1,200 @@
+"""A console program: flags, help, and the one way a user's mistake ends it.
+
+Over `absl.flags` with a private `FlagValues`, so that several programs can live in one process
+(tests) and importing a module defines no global flags. No TensorFlow is imported here.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from absl import flags
+
+from keras_transformer.errors import UserError
+
+USER_ERROR_STATUS = 2
+
+
+class Flags:
+    """The parsed values, as attributes; `given(name)` says whether the command line set one."""
+
+    def __init__(self, values: flags.FlagValues):
+        self._values = values
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self._values[name].value
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def given(self, name: str) -> bool:
+        """True if the flag stood on the command line (or in a `--flagfile`)."""
+        return bool(self._values[name].present)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every flag that was given, with its value."""
+        return {name: flag.value for name, flag in sorted(self._items()) if flag.present}
+
+    def _items(self) -> list[tuple[str, Any]]:
+        return [(name, self._values[name]) for name in self._values]
+
+
+class Program:
+    """Flags and help of one console script.
+
+    Args:
+        name: the script's name, `kt-bleu`.
+        summary: what it does, one or a few sentences.
+        examples: command lines shown at the end of `--help`.
+    """
+
+    def __init__(self, name: str, summary: str, examples: Sequence[str] = ()):
+        self.name = name
+        self.summary = summary
+        self.examples = examples
+        self._values = flags.FlagValues()
+        self._order: list[str] = []
+        self._ignored: dict[str, str] = {}
+        self._refused: dict[str, str] = {}
+
+    def string(self, name: str, default: str | None, help: str) -> None:
+        self._order.append(name)
+        flags.DEFINE_string(name, default, help, flag_values=self._values)
+
+    def integer(
+        self,
+        name: str,
+        default: int | None,
+        help: str,
+        lower_bound: int | None = None,
+        upper_bound: int | None = None,
+    ) -> None:
+        self._order.append(name)
+        flags.DEFINE_integer(name, default, help, lower_bound, upper_bound, self._values)
+
+    def float(
+        self,
+        name: str,
+        default: float | None,  # type: ignore[valid-type]
+        help: str,
+        lower_bound: float | None = None,  # type: ignore[valid-type]
+        upper_bound: float | None = None,  # type: ignore[valid-type]
+    ) -> None:
+        self._order.append(name)
+        flags.DEFINE_float(name, default, help, lower_bound, upper_bound, self._values)
+
+    def boolean(self, name: str, default: bool | None, help: str) -> None:
+        self._order.append(name)
+        flags.DEFINE_boolean(name, default, help, flag_values=self._values)
+
+    def enum(self, name: str, default: str | None, choices: Sequence[str], help: str) -> None:
+        self._order.append(name)
+        flags.DEFINE_enum(name, default, list(choices), help, flag_values=self._values)
+
+    def list(self, name: str, default: Sequence[str] | None, help: str) -> None:
+        """Comma-separated values."""
+        self._order.append(name)
+        flags.DEFINE_list(name, default, help, flag_values=self._values)
+
+    def multi(self, name: str, help: str) -> None:
+        """A flag that may be given several times; the value is a list."""
+        self._order.append(name)
+        flags.DEFINE_multi_string(name, [], help, flag_values=self._values)
+
+    def alias(self, name: str, of: str) -> None:
+        """A second name for a flag, as Tensor2Tensor called it."""
+        flags.DEFINE_alias(name, of, flag_values=self._values)
+
+    def ignored(self, name: str, why: str) -> None:
+        """A Tensor2Tensor flag that means nothing here: accepted with one warning."""
+        self._ignored[name] = why
+        flags.DEFINE_string(name, None, why, flag_values=self._values)
+
+    def refused(self, name: str, way_out: str) -> None:
+        """A Tensor2Tensor flag whose effect does not exist here: refused with the way out."""
+        self._refused[name] = way_out
+        flags.DEFINE_string(name, None, way_out, flag_values=self._values)
+
+    def help(self) -> str:
+        """The text of `--help`, at most 100 columns wide."""
+        lines = [f"{self.name}: {self.summary}", "", f"usage: {self.name} [--flag=value ...]", ""]
+        for name in self._order:
+            flag = self._values[name]
+            shown = f"--[no]{name}" if flag.boolean else f"--{name}"
+            if isinstance(flag.parser, flags.EnumParser):
+                shown += "=" + "|".join(flag.parser.enum_values)
+            default = flag.default_as_str
+            lines.append(f"  {shown}" + (f"  (default {default})" if default else ""))
+            lines += textwrap.wrap(flag.help, 92, initial_indent=" " * 6, subsequent_indent=" " * 6)
+        lines += ["", "  --flagfile=FILE  reads flags from a file, one a line", "  --help"]
+        if self.examples:
+            lines += ["", "examples:"] + [f"  {example}" for example in self.examples]
+        return "\n".join(lines) + "\n"
+
+    def main(self, run: Callable[[Flags], int | None]) -> Callable[..., int]:
+        """The script's entry point: `main(argv=None) -> exit status`; argv without the name."""
+
+        def entry(argv: Sequence[str] | None = None) -> int:
+            arguments = list(sys.argv[1:] if argv is None else argv)
+            if any(a in ("--help", "-help", "-h", "--helpfull") for a in arguments):
+                return self._print(self.help())
+            quiet_tensorflow()
+            try:
+                return run(self._parse(arguments)) or 0
+            except UserError as error:
+                print(f"{self.name}: {error}", file=sys.stderr, flush=True)
+                return USER_ERROR_STATUS
+            except KeyboardInterrupt:
+                print(f"{self.name}: interrupted", file=sys.stderr, flush=True)
+                return 128 + signal.SIGINT
+            except BrokenPipeError:
+                return _end_quietly_on_a_closed_pipe()
+
+        return entry
+
+    def _print(self, text: str) -> int:
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            return _end_quietly_on_a_closed_pipe()
+        return 0
+
+    def _parse(self, arguments: list[str]) -> Flags:
+        self._values.unparse_flags()
+        for name in self._values:
+            self._values[name].unparse()
+        try:
+            rest = self._values([self.name, *arguments])[1:]
+        except flags.Error as error:
+            raise UserError(f"{error} (see {self.name} --help)") from None
+        if rest:
+            raise UserError(
+                f"{rest[0]!r} stands alone: everything is given as --flag=value"
+                f" (see {self.name} --help)"
+            )
+        for name, way_out in self._refused.items():
+            if self._values[name].present:
+                raise UserError(f"--{name} does not exist here: {way_out}")
+        for name, why in self._ignored.items():
+            if self._values[name].present:
+                print(f"{self.name}: --{name} is ignored: {why}", file=sys.stderr, flush=True)
+        return Flags(self._values)
+
+
+def _end_quietly_on_a_closed_pipe() -> int:
+    # The reader (head, less) has gone; without this the interpreter complains once more at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE
+
+
+def quiet_tensorflow() -> None:
+    """Keeps TensorFlow's C++ log off the screen; what a user set in the environment wins."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")

@@ -1,0 +1,1 @@
+"""Tensor2Tensor's files: checkpoints, run directories, vocabularies and data directories."""
