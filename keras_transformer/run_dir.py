@@ -1,0 +1,265 @@
+"""What a run directory holds and how it is read back.
+
+    hparams.json      every hyperparameter under T2T's name, sorted; T2T's own tools can read it
+    problem.json      the problem's name and options, the set's name, where the data was, and for each
+                      vocabulary its file, size and sha256
+    <vocabulary>      a copy of each vocabulary file, so that the directory can be moved
+    checkpoint, model.ckpt-*, train_log.jsonl, events.*, flags.txt    written by the training loop
+
+A vocabulary is looked for in this order: the argument or flag; the run directory; the `data_dir` that
+the run's own files name, if it exists here; the `data_dir` argument. The error lists every place tried.
+
+A T2T run directory (hparams.json without problem.json, TF1 checkpoints) is recognised and opened through
+`t2t_compat`; the result answers to the same names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from keras_transformer import registry
+from keras_transformer.config import HParams
+from keras_transformer.errors import UserError
+
+if TYPE_CHECKING:
+    from keras_transformer.data.problem import Problem
+
+HPARAMS_FILE = "hparams.json"
+PROBLEM_FILE = "problem.json"
+FORMAT = 1
+SIDES = ("inputs", "targets")
+
+
+def sha256_of_file(path: Path) -> str:
+    """Hex digest of a file's bytes."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def write_text_atomically(path: Path, text: str) -> None:
+    """Writes UTF-8 text under a temporary name and renames it, so that a reader sees all or nothing."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with temporary.open("w", encoding="utf-8", newline="\n") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(temporary, path)
+
+
+@dataclass
+class RunDir:
+    """An opened run directory.
+
+    Attributes:
+        path: the directory.
+        hparams: the settings the model was made with.
+        problem: the problem, rebuilt from its name and options.
+        hparams_set: name of the set the run was started from, if known.
+        data_dir: the data directory the run was started with; may not exist on this machine.
+        vocabularies: side → {"file", "size", "sha256"} as recorded, empty for problems without files.
+        target_space_id: row of the target-space table the model was trained with.
+        is_t2t: the directory was written by Tensor2Tensor.
+    """
+
+    path: Path
+    hparams: HParams
+    problem: Problem
+    hparams_set: str | None = None
+    data_dir: Path | None = None
+    vocabularies: dict[str, dict[str, Any]] = field(default_factory=dict)
+    target_space_id: int = 0
+    is_t2t: bool = False
+
+    @classmethod
+    def exists(cls, path: str | os.PathLike[str]) -> bool:
+        """True if the directory was begun by `create` (or by T2T)."""
+        folder = Path(path)
+        return (folder / PROBLEM_FILE).is_file() or (folder / HPARAMS_FILE).is_file()
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        usr_dir: str | None = None,
+        **t2t_options: Any,
+    ) -> RunDir:
+        """Reads a run directory.
+
+        Args:
+            path: the directory.
+            usr_dir: the user's package, where its recorded place no longer exists.
+            **t2t_options: passed on where the directory is T2T's (problem, hparams_set, vocab_file, …).
+
+        Raises:
+            UserError: there is none, or a file of it is missing or damaged.
+        """
+        folder = Path(path)
+        if not folder.is_dir():
+            raise UserError(f"{path}: there is no such run directory")
+        if not (folder / PROBLEM_FILE).is_file():
+            return registry.t2t_compat().open_run_dir(folder, usr_dir=usr_dir, **t2t_options)
+        record = _read_json(folder / PROBLEM_FILE)
+        try:
+            stored_usr_dir = record.get("usr_dir")
+            if usr_dir or (stored_usr_dir and Path(stored_usr_dir).is_dir()):
+                registry.import_usr_dir(usr_dir or stored_usr_dir)
+            problem = registry.problem(record["problem"], **record["options"])
+            return cls(
+                path=folder,
+                hparams=read_hparams(folder),
+                problem=problem,
+                hparams_set=record.get("hparams_set"),
+                data_dir=Path(record["data_dir"]) if record.get("data_dir") else None,
+                vocabularies=record["vocabularies"],
+                target_space_id=record["target_space_id"],
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise UserError(
+                f"{folder / PROBLEM_FILE} is not what kt-trainer writes ({error!r}); restore it from"
+                " a copy, or begin again in an empty --output_dir"
+            ) from None
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        hparams: HParams,
+        problem: Problem,
+        data_dir: str | os.PathLike[str],
+        hparams_set: str | None = None,
+        usr_dir: str | None = None,
+        target_space_id: int | None = None,
+    ) -> RunDir:
+        """Begins a run directory: settings, problem, and copies of the vocabularies of `data_dir`.
+
+        `problem.json` is written last; a directory without it was never begun.
+        """
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        vocabularies = {}
+        for side, name in problem.vocab_files().items():
+            if name is None:
+                continue
+            source, copy = Path(data_dir) / name, folder / name
+            if not source.is_file():
+                raise UserError(f"{source}: the vocabulary of the {side} is missing; run kt-datagen")
+            if source.resolve() != copy.resolve():
+                temporary = folder / f".{name}.tmp"
+                shutil.copyfile(source, temporary)
+                os.replace(temporary, copy)
+            vocabularies[side] = {"file": name, "sha256": sha256_of_file(copy)}
+        run = cls(
+            path=folder,
+            hparams=hparams,
+            problem=problem,
+            hparams_set=hparams_set,
+            data_dir=Path(data_dir).absolute(),
+            vocabularies=vocabularies,
+            target_space_id=problem.target_space_id if target_space_id is None else target_space_id,
+        )
+        for side, encoder in problem.encoders(folder).items():
+            if side in vocabularies:
+                vocabularies[side]["size"] = encoder.vocab_size
+        write_text_atomically(folder / HPARAMS_FILE, hparams.to_json())
+        record = {
+            "format": FORMAT,
+            "problem": problem.name,
+            "options": problem.options,
+            "hparams_set": hparams_set,
+            "usr_dir": str(Path(usr_dir).absolute()) if usr_dir else None,
+            "data_dir": str(run.data_dir),
+            "vocabularies": vocabularies,
+            "target_space_id": run.target_space_id,
+        }
+        write_text_atomically(folder / PROBLEM_FILE, json.dumps(record, indent=2) + "\n")
+        return run
+
+    def encoders(
+        self,
+        data_dir: str | os.PathLike[str] | None = None,
+        vocab_file: str | None = None,
+        source_vocab_file: str | None = None,
+        target_vocab_file: str | None = None,
+    ) -> dict[str, Any]:
+        """The text encoders, side → encoder.
+
+        Raises:
+            UserError: a vocabulary is nowhere (every place tried is listed), or is not the one the
+                model was trained with (size or sha256 differ).
+        """
+        given = {"inputs": source_vocab_file or vocab_file, "targets": target_vocab_file or vocab_file}
+        paths: dict[str, Path | None] = {}
+        for side, name in self.problem.vocab_files().items():
+            paths[side] = None if name is None else self._find(side, name, given.get(side), data_dir)
+        encoders = self.problem.encoders_from_files(paths)
+        for side, path in paths.items():
+            if path is not None and side in self.vocabularies:
+                self._check_vocabulary(side, path, encoders[side].vocab_size)
+        return encoders
+
+    def _find(
+        self, side: str, name: str, given: str | None, data_dir: str | os.PathLike[str] | None
+    ) -> Path:
+        if given:
+            if not Path(given).is_file():
+                raise UserError(f"{given}: there is no such vocabulary file")
+            return Path(given)
+        places = [self.path / name]
+        if self.data_dir is not None:
+            places.append(self.data_dir / name)
+        if data_dir is not None:
+            places.append(Path(data_dir) / name)
+        for place in places:
+            if place.is_file():
+                return place
+        raise UserError(
+            f"the vocabulary of the {side} was not found; tried "
+            + ", ".join(str(place) for place in places)
+            + "; name it with --vocab_file (or --source_vocab_file and --target_vocab_file)"
+        )
+
+    def _check_vocabulary(self, side: str, path: Path, size: int) -> None:
+        record = self.vocabularies[side]
+        if record.get("size") not in (None, size):
+            raise UserError(
+                f"{path} has {size} entries, but the model's {side} vocabulary has"
+                f" {record['size']}; give the file the model was trained with"
+            )
+        if record.get("sha256") not in (None, sha256_of_file(path)):
+            raise UserError(
+                f"{path} is not the {side} vocabulary the model was trained with (sha256 differs from"
+                f" the one in {self.path / PROBLEM_FILE}), so its ids would mean other words;"
+                " give the original file"
+            )
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read: {error}; restore it from a copy") from None
+    if not isinstance(value, dict):
+        raise UserError(f"{path} is not a JSON object; restore it from a copy")
+    return value
+
+
+def read_hparams(folder: Path) -> HParams:
+    """The settings stored in a run directory."""
+    path = folder / HPARAMS_FILE
+    if not path.is_file():
+        raise UserError(f"{path} is missing; restore it from a copy, or begin in an empty directory")
+    try:
+        return HParams.from_json(path.read_text(encoding="utf-8"))
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read: {error}; restore it from a copy") from None
