@@ -50,6 +50,8 @@ def _decorator(table: dict[str, Any], kind: str, name_or_object: Any) -> Any:
                 f"{kind} {name!r} is registered twice: by {known.__module__}.{known.__qualname__}"
                 f" and by {thing.__module__}.{thing.__qualname__}; rename one of them"
             )
+        if isinstance(thing, type):
+            thing.name = name  # type: ignore[attr-defined]
         table[name] = thing
         return thing
 
