@@ -172,7 +172,7 @@ class RunDir:
         write_text_atomically(folder / HPARAMS_FILE, hparams.to_json())
         record = {
             "format": FORMAT,
-            "problem": problem.name,
+            "problem": problem.full_name,
             "options": problem.options,
             "hparams_set": hparams_set,
             "usr_dir": str(Path(usr_dir).absolute()) if usr_dir else None,
