@@ -53,6 +53,8 @@ def _decorator(table: dict[str, Any], kind: str, name_or_object: Any) -> Any:
         if isinstance(thing, type):
             thing.name = name  # type: ignore[attr-defined]
         table[name] = thing
+        if isinstance(thing, type):
+            thing.name = name  # type: ignore[attr-defined]
         return thing
 
     if isinstance(name_or_object, str):

@@ -1,7 +1,7 @@
 """What a run directory holds and how it is read back.
 
     hparams.json      every hyperparameter under T2T's name, sorted; T2T's own tools can read it
-    problem.json      the problem's name and options, the set's name, where the data was, and for each
+    run.json      the problem's name and options, the set's name, where the data was, and for each
                       vocabulary its file, size and sha256
     <vocabulary>      a copy of each vocabulary file, so that the directory can be moved
     checkpoint, model.ckpt-*, train_log.jsonl, events.*, flags.txt    written by the training loop
@@ -9,7 +9,7 @@
 A vocabulary is looked for in this order: the argument or flag; the run directory; the `data_dir` that
 the run's own files name, if it exists here; the `data_dir` argument. The error lists every place tried.
 
-A T2T run directory (hparams.json without problem.json, TF1 checkpoints) is recognised and opened through
+A T2T run directory (hparams.json without run.json, TF1 checkpoints) is recognised and opened through
 `t2t_compat`; the result answers to the same names.
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from keras_transformer.data.problem import Problem
 
 HPARAMS_FILE = "hparams.json"
-PROBLEM_FILE = "problem.json"
+RUN_FILE = "run.json"
 FORMAT = 1
 SIDES = ("inputs", "targets")
 
@@ -83,7 +83,7 @@ class RunDir:
     def exists(cls, path: str | os.PathLike[str]) -> bool:
         """True if the directory was begun by `create` (or by T2T)."""
         folder = Path(path)
-        return (folder / PROBLEM_FILE).is_file() or (folder / HPARAMS_FILE).is_file()
+        return (folder / RUN_FILE).is_file() or (folder / HPARAMS_FILE).is_file()
 
     @classmethod
     def open(
@@ -105,9 +105,9 @@ class RunDir:
         folder = Path(path)
         if not folder.is_dir():
             raise UserError(f"{path}: there is no such run directory")
-        if not (folder / PROBLEM_FILE).is_file():
+        if not (folder / RUN_FILE).is_file():
             return registry.t2t_compat().open_run_dir(folder, usr_dir=usr_dir, **t2t_options)
-        record = _read_json(folder / PROBLEM_FILE)
+        record = _read_json(folder / RUN_FILE)
         try:
             stored_usr_dir = record.get("usr_dir")
             if usr_dir or (stored_usr_dir and Path(stored_usr_dir).is_dir()):
@@ -124,7 +124,7 @@ class RunDir:
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise UserError(
-                f"{folder / PROBLEM_FILE} is not what kt-trainer writes ({error!r}); restore it from"
+                f"{folder / RUN_FILE} is not what kt-trainer writes ({error!r}); restore it from"
                 " a copy, or begin again in an empty --output_dir"
             ) from None
 
@@ -141,7 +141,7 @@ class RunDir:
     ) -> RunDir:
         """Begins a run directory: settings, problem, and copies of the vocabularies of `data_dir`.
 
-        `problem.json` is written last; a directory without it was never begun.
+        `run.json` is written last; a directory without it was never begun.
         """
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
@@ -180,7 +180,7 @@ class RunDir:
             "vocabularies": vocabularies,
             "target_space_id": run.target_space_id,
         }
-        write_text_atomically(folder / PROBLEM_FILE, json.dumps(record, indent=2) + "\n")
+        write_text_atomically(folder / RUN_FILE, json.dumps(record, indent=2) + "\n")
         return run
 
     def encoders(
@@ -237,7 +237,7 @@ class RunDir:
         if record.get("sha256") not in (None, sha256_of_file(path)):
             raise UserError(
                 f"{path} is not the {side} vocabulary the model was trained with (sha256 differs from"
-                f" the one in {self.path / PROBLEM_FILE}), so its ids would mean other words;"
+                f" the one in {self.path / RUN_FILE}), so its ids would mean other words;"
                 " give the original file"
             )
 
