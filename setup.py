@@ -4,6 +4,9 @@
 add, and install inside the package as `keras_transformer.problems` and so on.
 """
 
+import re
+from pathlib import Path
+
 from setuptools import find_packages, setup
 
 LEAVES = ("problems", "hparams", "t2t_compat")
@@ -15,27 +18,23 @@ for leaf in LEAVES:
     packages += [f"keras_transformer.{leaf}.{sub}" for sub in find_packages(leaf)]
     package_dir[f"keras_transformer.{leaf}"] = leaf
 
-PROGRAMS = {
-    "kt-avg": "avg",
-    "kt-bleu": "bleu",
-    "kt-datagen": "datagen",
-    "kt-decoder": "decoder",
-    "kt-import-t2t": "import_t2t",
-    "kt-info": "info",
-    "kt-trainer": "trainer",
-}
+# One file a program: keras_transformer/cli/translate_all.py is kt-translate-all.
+programs = sorted(
+    path.stem
+    for path in Path(__file__).parent.glob("keras_transformer/cli/*.py")
+    if re.search(r"^main = ", path.read_text(encoding="utf-8"), re.MULTILINE)
+)
 
 setup(
     packages=packages,
     package_dir=package_dir,
     package_data={
-        "keras_transformer": ["py.typed", "text/*.json"],
+        "keras_transformer": ["py.typed", "*/*.json", "*/*.html", "*/*.js", "*/*.css"],
         "keras_transformer.problems": ["data/*"],
     },
     entry_points={
         "console_scripts": [
-            f"{program} = keras_transformer.cli.{module}:main"
-            for program, module in PROGRAMS.items()
+            f"kt-{name.replace('_', '-')} = keras_transformer.cli.{name}:main" for name in programs
         ]
     },
 )
