@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.decoding.top_candidates import block_width, top_candidates
+
+
+@pytest.mark.parametrize(
+    ("length", "k", "width"),
+    [
+        (32768, 8, 64),
+        (32000, 8, 64),
+        (4128, 8, 32),
+        (199, 8, None),
+        (1000, 8, None),
+        (None, 8, None),
+    ],
+)
+def test_block_width(length, k, width):
+    assert block_width(length, k) == width
+
+
+@pytest.mark.parametrize("length", [4096, 4099])
+@pytest.mark.parametrize("levels", [3, 50, 10**6])  # few levels: nearly everything is a tie
+def test_same_as_top_k(length, levels):
+    values = np.random.default_rng(levels).integers(levels, size=(3, 2, length)).astype(np.float32)
+    expected = tf.math.top_k(values, 8)
+    for call in (top_candidates, tf.function(top_candidates)):
+        top, indices = call(tf.constant(values), 8)
+        np.testing.assert_array_equal(top, expected.values)
+        np.testing.assert_array_equal(indices, expected.indices)
+
+
+def test_rows_of_unknown_number():
+    @tf.function(input_signature=[tf.TensorSpec([None, 2, 4096])])
+    def top(values):
+        best, indices = top_candidates(values, 8)
+        assert best.shape.as_list() == indices.shape.as_list() == [None, 2, 8]
+        return indices
+
+    assert top(tf.zeros([5, 2, 4096])).numpy().tolist() == [[list(range(8))] * 2] * 5
