@@ -1,0 +1,43 @@
+"""Known pitfalls of scoring."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from keras_transformer.scoring import bleu
+
+DATA = Path(__file__).parent / "data"
+MEASURES = ["paper", "moses", "t2t_cased", "t2t_uncased", "sacrebleu"]
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_empty_hypothesis_lines_count_with_length_zero(measure):
+    (result,) = bleu.score_files(DATA / "bleu_empty.hyp", DATA / "bleu_empty.ref", [measure])
+    assert result.segments == 3
+    assert round(result.score, 2) == 60.65
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_all_empty_hypothesis_scores_zero(measure):
+    (result,) = bleu.score_files(DATA / "bleu_all_empty.hyp", DATA / "bleu_empty.ref", [measure])
+    assert result.score == 0
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_line_separators_other_than_lf_split_no_record(measure):
+    for side in ("src", "tgt"):
+        file = DATA / f"unicode_separators.{side}"
+        (result,) = bleu.score_files(file, file, [measure])
+        assert result.segments == 4
+        assert result.score == pytest.approx(100)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_windows_line_ends_change_nothing(tmp_path, measure):
+    text = "Im Jahr 2014.\nEin Haus steht am See, sagte er.\n"
+    (tmp_path / "lf").write_bytes(text.encode())
+    (tmp_path / "crlf").write_bytes(text.replace("\n", "\r\n").encode())
+    scores = bleu.score_files(tmp_path / "crlf", tmp_path / "lf", [measure])
+    assert scores[0].score == pytest.approx(100)
