@@ -1,0 +1,112 @@
+"""Raw English sentences as the words that the Penn Treebank has.
+
+After the treebank's own conventions (the LDC's tokenization page; Marcus et al. 1993): commas and
+most marks stand alone, `"` becomes two backquotes or two apostrophes, contractions come apart
+(`do n't`, `John 's`, `can not`), hyphenated words stay whole, and only the full stop that ends
+the sentence is cut off. One sentence a line is expected. Brackets stay `(` and `)`: it is the
+written tree that says -LRB- and -RRB-.
+"""
+
+from __future__ import annotations
+
+import re
+
+_TYPOGRAPHIC = str.maketrans(
+    {
+        "\u2018": "`", "\u2019": "'", "\u201c": "``", "\u201d": "''", "\u201e": "``",
+        "\u2013": "--", "\u2014": "--", "\u2026": "...",
+    }
+)  # fmt: skip
+
+_TOKEN = re.compile(
+    r"""
+      (?:https?://|www\.)[^\s"<>()]*[^\s"<>().,;:?!']     # addresses stay whole
+    | [\w.+-]+@[\w-]+(?:\.[\w-]+)+
+    | (?:US|C|A|HK|NZ|S)\$                                # currencies of the treebank
+    | ``|''|"
+    | \.{2,} | -{2,}
+    | (?:(?!--|\.\.|''|``)(?:[^\s,:;?!()\[\]{}<>"%$\#] | (?<=\d)[,:](?=\d)))+   # a word
+    | \S
+    """,
+    re.VERBOSE,
+)
+_OPENS_A_QUOTE_AFTER = ("", "(", "[", "{", "<", "--", "``", "`", "...")
+_CLOSERS = frozenset({"''", "'", ")", "]", "}", ">"})
+
+_SUFFIX = re.compile(r"(?i)(?<=.)(?:n't|'s|'m|'d|'ll|'re|'ve|')$")
+# Written as one word, two words in the treebank: how many letters the first one has.
+_TWO_WORDS = {
+    "cannot": 3, "gonna": 3, "gotta": 3, "wanna": 3, "gimme": 3, "lemme": 3, "d'ye": 2,
+    "more'n": 4, "'tis": 2, "'twas": 2,
+}  # fmt: skip
+# An apostrophe before these is theirs and opens no quotation.
+_CLIPPED = frozenset(
+    {"'em", "'til", "'cause", "'bout", "'round", "'tis", "'twas"}
+    | {"'s", "'m", "'d", "'t", "'ll", "'re", "'ve"}
+)
+
+# A sentence that ends in one of these has another full stop after it, as in the treebank. Single
+# letters with full stops (`U.S.`, `p.m.`) are found without a list.
+_ABBREVIATIONS = frozenset(
+    {"Mr.", "Mrs.", "Ms.", "Dr.", "Prof.", "St.", "Jr.", "Sr.", "Gen.", "Sen.", "Rep.", "Gov."}
+    | {"Inc.", "Corp.", "Co.", "Ltd.", "Cos.", "Bros.", "Messrs.", "vs.", "etc."}
+    | {"Jan.", "Feb.", "Aug.", "Sept.", "Oct.", "Nov.", "Dec."}
+    | {"Calif.", "Conn.", "Mass.", "Mich.", "Pa.", "Fla.", "Ill.", "Va."}
+)
+_LETTERS_WITH_STOPS = re.compile(r"(?:[^\W\d]\.){2,}$")
+
+
+def penn_tokenize(sentence: str, escape_slashes: bool = False) -> list[str]:
+    """The words of a raw English sentence; none for a blank one.
+
+    Args:
+        sentence: one sentence. Text that is tokenised already comes out as it was, but for `"`
+            and typographic quotation marks and dashes.
+        escape_slashes: write `\\/` and `\\*` for `/` and `*`, as the LDC's Wall Street Journal
+            trees do; later treebanks do not.
+    """
+    tokens: list[str] = []
+    for chunk in sentence.translate(_TYPOGRAPHIC).split():  # a no-break space is a blank here
+        before = ""  # the token before in this chunk: quotation marks open after a blank
+        for token in _TOKEN.findall(chunk):
+            for word in _words(token, before):
+                tokens.append(word)
+            before = tokens[-1]
+    _cut_final_stop(tokens)
+    if escape_slashes:
+        tokens = [re.sub(r"(?<!\\)[/*]", r"\\\g<0>", token) for token in tokens]
+    return tokens
+
+
+def _words(token: str, before: str) -> list[str]:
+    """One match of `_TOKEN` as treebank words."""
+    if token == '"':
+        return ["``" if before in _OPENS_A_QUOTE_AFTER else "''"]
+    if token in ("''", "``", "'n'") or "://" in token:
+        return [token]
+    words: list[str] = []
+    if len(token) > 1 and token[0] in "'`" and before in _OPENS_A_QUOTE_AFTER:
+        clipped = token.lower().rstrip(".") in _CLIPPED or token[1].isdigit()
+        if not clipped:
+            words.append("`")
+            token = token[1:]
+    first = _TWO_WORDS.get(token.lower())
+    if first is not None:
+        return [*words, token[:first], token[first:]]
+    endings: list[str] = []
+    while match := _SUFFIX.search(token):
+        endings.append(match.group())
+        token = token[: match.start()]
+    return [*words, token, *reversed(endings)]
+
+
+def _cut_final_stop(tokens: list[str]) -> None:
+    """Cuts off the full stop of the last word that is not a closing mark, in place."""
+    place = len(tokens) - 1
+    while place > 0 and tokens[place] in _CLOSERS:
+        place -= 1
+    word = tokens[place] if tokens else ""
+    if len(word) < 2 or not word.endswith(".") or set(word) == {"."}:
+        return
+    is_abbreviation = word in _ABBREVIATIONS or _LETTERS_WITH_STOPS.search(word)
+    tokens[place : place + 1] = [word if is_abbreviation else word[:-1], "."]
