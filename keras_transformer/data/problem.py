@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from keras_transformer.data import shards
@@ -117,32 +118,42 @@ class Problem:
         """Vocabulary file names of the plain direction, None for an encoder without a file."""
         return {"inputs": None, "targets": None}
 
-    def load_encoder(self, side: str, path: str) -> Encoder:
+    def load_encoder(self, side: str, path: str | None) -> Encoder:
         """The encoder of one side of the plain direction, from a vocabulary file anywhere."""
         raise NotImplementedError
 
-    def encoders(
-        self, data_dir: str, vocab_paths: Mapping[str, str] | None = None
-    ) -> dict[str, Encoder]:
+    def encoders(self, data_dir: str) -> dict[str, Encoder]:
         """The two encoders in the problem's direction.
 
         Args:
             data_dir: the folder of the vocabulary files (a data or a run directory).
-            vocab_paths: side (in the problem's direction) → a file to read instead.
 
         Raises:
             UserError: a vocabulary file is missing or cannot be read.
         """
-        if not vocab_paths:
-            return self.oriented(self.feature_encoders(data_dir))
-        found: dict[str, Encoder] = {}
+        return self.oriented(self.feature_encoders(data_dir))
+
+    def encoders_from_files(self, vocab_paths: Mapping[str, str | None]) -> dict[str, Encoder]:
+        """The two encoders in the problem's direction, from files of any name and place.
+
+        Args:
+            vocab_paths: side in the problem's direction → vocabulary file; None for an encoder
+                that has no file.
+
+        Raises:
+            UserError: a vocabulary file is missing or cannot be read.
+        """
+        names = {side: Path(path).name if path else None for side, path in vocab_paths.items()}
+        folders = {str(Path(path).parent) for path in vocab_paths.values() if path}
+        if names == self.vocab_files() and len(folders) <= 1:
+            # A problem may build encoders of its own from its data directory.
+            return self.encoders("".join(folders))
         plain_side = self.oriented({"inputs": "inputs", "targets": "targets"})
-        for side in ("inputs", "targets"):
-            if side in vocab_paths:
-                found[side] = self.load_encoder(plain_side[side], vocab_paths[side])
-        if len(found) < 2:
-            found = {**self.oriented(self.feature_encoders(data_dir)), **found}
-        return found
+        source = self.load_encoder(plain_side["inputs"], vocab_paths["inputs"])
+        if vocab_paths["targets"] == vocab_paths["inputs"]:
+            return {"inputs": source, "targets": source}
+        target = self.load_encoder(plain_side["targets"], vocab_paths["targets"])
+        return {"inputs": source, "targets": target}
 
     def vocab_files(self) -> dict[str, str | None]:
         """Vocabulary file names in the problem's direction; None for an encoder without one."""

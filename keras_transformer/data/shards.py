@@ -63,6 +63,12 @@ def is_complete(data_dir: str, name: str, splits: Sequence[str]) -> bool:
     return True
 
 
+def other_sets(data_dir: str, name: str, split: str, num_shards: int) -> list[str]:
+    """Shard files of that split which belong to a set of another number of shards."""
+    sets = _present(data_dir, name, split)
+    return [path for total, files in sorted(sets.items()) if total != num_shards for path in files]
+
+
 def find(data_dir: str, name: str, split: str) -> list[str]:
     """Paths of a split's shards in the order of their numbers.
 

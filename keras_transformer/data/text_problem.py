@@ -148,7 +148,7 @@ class Text2TextProblem(Problem):
             return {"inputs": None, "targets": None}
         return {"inputs": self.source_vocab_filename, "targets": self.target_vocab_filename}
 
-    def load_encoder(self, side: str, path: str) -> Encoder:
+    def load_encoder(self, side: str, path: str | None) -> Encoder:
         """The encoder for a vocabulary file of this problem's `vocab_type`.
 
         Raises:
@@ -159,7 +159,7 @@ class Text2TextProblem(Problem):
             from keras_transformer.text.byte_encoder import ByteTextEncoder
 
             return ByteTextEncoder()
-        if not Path(path).is_file():
+        if path is None or not Path(path).is_file():
             raise UserError(
                 f"there is no vocabulary file {path}: make the data of {self.name} with"
                 " kt-datagen, or name the folder that holds it"
@@ -171,7 +171,7 @@ class Text2TextProblem(Problem):
         if self.vocab_type == VocabType.TOKEN:
             from keras_transformer.text.token_encoder import TokenTextEncoder
 
-            return TokenTextEncoder(path, replace_oov=self.oov_token)
+            return TokenTextEncoder.load(path, replace_oov=self.oov_token)
         raise UserError(
             f"problem {self.name}: vocab_type is {self.vocab_type!r}; it must be"
             f" {VocabType.SUBWORD!r}, {VocabType.CHARACTER!r} or {VocabType.TOKEN!r}"
@@ -222,7 +222,7 @@ class Text2TextProblem(Problem):
             lines,
             target_size=size,
             max_subtoken_length=self.max_subtoken_length,
-            extra_reserved_tokens=tuple(self.additional_reserved_tokens),
+            reserved_tokens=["<pad>", "<EOS>", *self.additional_reserved_tokens],
         )
         encoder.save(path)
         logger.info("%s: %d entries, aimed at %d", path, encoder.vocab_size, size)
@@ -236,6 +236,31 @@ class Text2TextProblem(Problem):
         encoders = self.feature_encoders(data_dir)
         for sample in self.generate_samples(data_dir, tmp_dir, dataset_split):
             yield {side: [*encoders[side].encode(text), EOS_ID] for side, text in sample.items()}
+
+    def is_generated(self, data_dir: str) -> bool:
+        """True if the data is there, whole.
+
+        Raises:
+            UserError: it is there but was made from other files than this problem names.
+        """
+        from keras_transformer.data import generation
+
+        if not super().is_generated(data_dir):
+            return False
+        manifest = generation.read_manifest(data_dir, self.dataset_filename())
+        mine = self.source_fingerprint()
+        if manifest and mine and manifest["sources"] != mine:
+            raise UserError(
+                f"{data_dir} holds data of {self.name} that was made from other files or with"
+                f" another vocabulary: {manifest['sources']}, not {mine}; use another --data_dir"
+            )
+        for file_name in self.vocab_files().values():
+            if file_name and not Path(data_dir, file_name).is_file():
+                raise UserError(
+                    f"{data_dir} holds the shards of {self.name} but not the vocabulary file"
+                    f" {file_name} they were made with: put it there"
+                )
+        return True
 
     def generate_data(self, data_dir: str, tmp_dir: str, task_id: int = -1) -> None:
         from keras_transformer.data import generation
