@@ -1,0 +1,142 @@
+"""The table of symbols: ids to vectors, and vectors to logits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_transformer.layers.linear import multiply_rows, scaled_uniform
+
+
+@tf.custom_gradient
+def _rows(table: tf.Tensor, ids: tf.Tensor) -> Any:
+    """`table[ids]`, with a dense gradient.
+
+    Where the table also makes the logits its gradient is dense anyway; TensorFlow would turn the
+    dense part into slices to add the sparse one, and copy the whole table three times.
+    """
+
+    def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, None]:
+        rows = tf.reshape(upstream, [-1, table.shape[1]])
+        return tf.math.unsorted_segment_sum(rows, tf.reshape(ids, [-1]), table.shape[0]), None
+
+    return tf.gather(table, ids), gradient
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class Embedding(keras.layers.Layer):
+    """A table of V symbols, d wide.
+
+    As T2T's symbol modality: rows are multiplied by sqrt(d) on the way in (paper 3.4), id 0
+    (padding) gives zeros whatever its row holds, and the same table without the factor makes the
+    logits. Initial values are normal with standard deviation d^-0.5, not truncated.
+
+    Args:
+      vocab_size: V, rows of the table.
+      width: d.
+      scale: whether rows are multiplied by sqrt(d) (`multiply_embedding_mode=sqrt_depth`).
+
+    Call arguments:
+      inputs: int [...], ids below V.
+
+    Returns:
+      [..., d] in the compute dtype. The Keras mask of the output is true where the id is not 0.
+    """
+
+    def __init__(self, vocab_size: int, width: int, scale: bool = True, **kwargs: Any) -> None:
+        super().__init__(autocast=False, **kwargs)
+        self.vocab_size = vocab_size
+        self.width = width
+        self.scale = scale
+        self.supports_masking = True
+
+    def build(self, input_shape: tuple[int | None, ...] | None = None) -> None:
+        self.table = self.add_weight(
+            name="weights",
+            shape=(self.vocab_size, self.width),
+            initializer=keras.initializers.RandomNormal(stddev=self.width**-0.5),
+            autocast=False,
+        )
+
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+        rows = _rows(tf.convert_to_tensor(self.table), inputs)
+        factor = tf.cast(tf.not_equal(inputs, 0), rows.dtype)
+        if self.scale:
+            factor *= self.width**0.5
+        return tf.cast(rows * factor[..., tf.newaxis], self.compute_dtype)
+
+    def compute_mask(self, inputs: tf.Tensor, previous_mask: Any = None) -> tf.Tensor:
+        return tf.not_equal(inputs, 0)
+
+    def logits(self, inputs: tf.Tensor, kernel: tf.Tensor | None = None) -> tf.Tensor:
+        """`inputs` [..., d] against every row: float32 [..., V].
+
+        Args:
+          inputs: float [..., d]; the product is made in its dtype.
+          kernel: what `logits_kernel` gave, if it is at hand.
+        """
+        if kernel is None:
+            kernel = self.logits_kernel(inputs.dtype)
+        return tf.cast(multiply_rows(inputs, kernel), tf.float32)
+
+    def logits_kernel(self, dtype: Any) -> tf.Tensor:
+        """The table as it is used for logits, [d, V]."""
+        return tf.transpose(tf.cast(self.table, dtype))
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "vocab_size": self.vocab_size,
+            "width": self.width,
+            "scale": self.scale,
+        }
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class TargetSpaceEmbedding(keras.layers.Layer):
+    """One learned vector for each kind of output, added to the encoder's input.
+
+    T2T's `target_space_embedding`: 32 rows, default initializer, no factor. T2T's translation
+    problems use id 0 since release 1.5.2.
+
+    Args:
+      width: d.
+      spaces: rows of the table.
+      initializer_gain: scale of the initial variance.
+
+    Call arguments:
+      inputs: int, one id for all sentences or [B].
+
+    Returns:
+      [1, d] or [B, 1, d], to be added to [B, S, d], in the compute dtype.
+    """
+
+    def __init__(
+        self, width: int, spaces: int = 32, initializer_gain: float = 1.0, **kwargs: Any
+    ) -> None:
+        super().__init__(autocast=False, **kwargs)
+        self.width = width
+        self.spaces = spaces
+        self.initializer_gain = initializer_gain
+
+    def build(self, input_shape: tuple[int | None, ...] | None = None) -> None:
+        self.table = self.add_weight(
+            name="weights",
+            shape=(self.spaces, self.width),
+            initializer=scaled_uniform(self.initializer_gain),
+            autocast=False,
+        )
+
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+        rows = _rows(tf.convert_to_tensor(self.table), tf.convert_to_tensor(inputs))
+        return tf.cast(rows, self.compute_dtype)[..., tf.newaxis, :]
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "width": self.width,
+            "spaces": self.spaces,
+            "initializer_gain": self.initializer_gain,
+        }
