@@ -49,12 +49,16 @@ def token_cutter(text: str) -> Callable[[str], list[str]]:
     if their character class holds no others, and in a search through about 200 ranges if it does:
     an eightfold difference in speed. Nearly all text needs only the first.
     """
-    if text.isascii() or _beyond_bmp()(text) is None:
-        return _cutter(_LAST_BMP_CODE_POINT)
-    return _cutter(_LAST_CODE_POINT)
+    if text.isascii() or _find_beyond_bmp(text) is None:
+        return _cut_bmp
+    return _cut_all()
 
 
 @functools.cache
+def _alphanumeric_start() -> Callable[[str], re.Match[str] | None]:
+    return re.compile(f"[{_character_class(alphanumeric_ranges(), _LAST_CODE_POINT)}]").match
+
+
 def _cutter(last_code_point: int) -> Callable[[str], list[str]]:
     word = _character_class(alphanumeric_ranges(), last_code_point)
     other = _character_class(other_ranges(), last_code_point)
@@ -67,16 +71,6 @@ def _cutter(last_code_point: int) -> Callable[[str], list[str]]:
         r"|\A "
         r"| \Z"
     ).findall
-
-
-@functools.cache
-def _alphanumeric_start() -> Callable[[str], re.Match[str] | None]:
-    return re.compile(f"[{_character_class(alphanumeric_ranges(), _LAST_CODE_POINT)}]").match
-
-
-@functools.cache
-def _beyond_bmp() -> Callable[[str], re.Match[str] | None]:
-    return re.compile("[\U00010000-\U0010ffff]").search
 
 
 def _character_class(ranges: Iterable[Range], last_code_point: int) -> str:
@@ -93,3 +87,12 @@ def _without_space(ranges: Iterable[Range]) -> Iterable[Range]:
             yield from ((first, 0x1F), (0x21, last))
         else:
             yield first, last
+
+
+_find_beyond_bmp = re.compile("[\U00010000-\U0010ffff]").search
+_cut_bmp = _cutter(_LAST_BMP_CODE_POINT)
+
+
+@functools.cache
+def _cut_all() -> Callable[[str], list[str]]:
+    return _cutter(_LAST_CODE_POINT)
