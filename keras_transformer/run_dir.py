@@ -4,13 +4,14 @@
     run.json      the problem's name and options, the set's name, where the data was, and for each
                       vocabulary its file, size and sha256
     <vocabulary>      a copy of each vocabulary file, so that the directory can be moved
-    checkpoint, model.ckpt-*, train_log.jsonl, events.*, flags.txt    written by the training loop
+    checkpoint, model.ckpt-*, train_log.jsonl, events.*, flags.txt    written by the loop
 
-A vocabulary is looked for in this order: the argument or flag; the run directory; the `data_dir` that
-the run's own files name, if it exists here; the `data_dir` argument. The error lists every place tried.
+A vocabulary is looked for in this order: the argument or flag; the run directory; the `data_dir`
+that the run's own files name, if it exists here; the `data_dir` argument. The error lists every
+place tried.
 
-A T2T run directory (hparams.json without run.json, TF1 checkpoints) is recognised and opened through
-`t2t_compat`; the result answers to the same names.
+A T2T run directory (hparams.json without run.json, TF1 checkpoints) is recognised and opened
+through `t2t_compat`; the result answers to the same names.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def sha256_of_file(path: Path) -> str:
 
 
 def write_text_atomically(path: Path, text: str) -> None:
-    """Writes UTF-8 text under a temporary name and renames it, so that a reader sees all or nothing."""
+    """Writes UTF-8 text under a temporary name, then renames it: a reader sees all or nothing."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with temporary.open("w", encoding="utf-8", newline="\n") as stream:
         stream.write(text)
@@ -65,7 +66,7 @@ class RunDir:
         problem: the problem, rebuilt from its name and options.
         hparams_set: name of the set the run was started from, if known.
         data_dir: the data directory the run was started with; may not exist on this machine.
-        vocabularies: side → {"file", "size", "sha256"} as recorded, empty for problems without files.
+        vocabularies: side → {"file", "size", "sha256"} as recorded; empty without files.
         target_space_id: row of the target-space table the model was trained with.
         is_t2t: the directory was written by Tensor2Tensor.
     """
@@ -97,7 +98,7 @@ class RunDir:
         Args:
             path: the directory.
             usr_dir: the user's package, where its recorded place no longer exists.
-            **t2t_options: passed on where the directory is T2T's (problem, hparams_set, vocab_file, …).
+            **t2t_options: passed on where the directory is T2T's (problem, hparams_set, …).
 
         Raises:
             UserError: there is none, or a file of it is missing or damaged.
@@ -151,7 +152,9 @@ class RunDir:
                 continue
             source, copy = Path(data_dir) / name, folder / name
             if not source.is_file():
-                raise UserError(f"{source}: the vocabulary of the {side} is missing; run kt-datagen")
+                raise UserError(
+                    f"{source}: the vocabulary of the {side} is missing; run kt-datagen"
+                )
             if source.resolve() != copy.resolve():
                 temporary = folder / f".{name}.tmp"
                 shutil.copyfile(source, temporary)
@@ -193,13 +196,18 @@ class RunDir:
         """The text encoders, side → encoder.
 
         Raises:
-            UserError: a vocabulary is nowhere (every place tried is listed), or is not the one the
-                model was trained with (size or sha256 differ).
+            UserError: a vocabulary is nowhere (every place tried is listed), or is not the one
+                the model was trained with (size or sha256 differ).
         """
-        given = {"inputs": source_vocab_file or vocab_file, "targets": target_vocab_file or vocab_file}
+        given = {
+            "inputs": source_vocab_file or vocab_file,
+            "targets": target_vocab_file or vocab_file,
+        }
         paths: dict[str, Path | None] = {}
         for side, name in self.problem.vocab_files().items():
-            paths[side] = None if name is None else self._find(side, name, given.get(side), data_dir)
+            paths[side] = (
+                None if name is None else self._find(side, name, given.get(side), data_dir)
+            )
         encoders = self.problem.encoders_from_files(paths)
         for side, path in paths.items():
             if path is not None and side in self.vocabularies:
@@ -236,8 +244,8 @@ class RunDir:
             )
         if record.get("sha256") not in (None, sha256_of_file(path)):
             raise UserError(
-                f"{path} is not the {side} vocabulary the model was trained with (sha256 differs from"
-                f" the one in {self.path / RUN_FILE}), so its ids would mean other words;"
+                f"{path} is not the {side} vocabulary the model was trained with (its sha256 differs"
+                f" from the one in {self.path / RUN_FILE}), so its ids would mean other words;"
                 " give the original file"
             )
 
@@ -256,7 +264,9 @@ def read_hparams(folder: Path) -> HParams:
     """The settings stored in a run directory."""
     path = folder / HPARAMS_FILE
     if not path.is_file():
-        raise UserError(f"{path} is missing; restore it from a copy, or begin in an empty directory")
+        raise UserError(
+            f"{path} is missing; restore it from a copy, or begin in an empty directory"
+        )
     try:
         return HParams.from_json(path.read_text(encoding="utf-8"))
     except UserError as error:

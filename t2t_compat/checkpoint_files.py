@@ -61,7 +61,8 @@ def _in_directory(folder: Path) -> Path:
             by_step[int(step)] = index.with_name(index.name[: -len(".index")])
     if not by_step:
         raise UserError(
-            f"{folder} holds no checkpoint (model.ckpt-<step>.index); name one with --checkpoint_path"
+            f"{folder} holds no checkpoint (model.ckpt-<step>.index);"
+            " name one with --checkpoint_path"
         )
     return by_step[max(by_step)]
 

@@ -1,8 +1,8 @@
 """Settings out of a T2T run: its hparams.json of any release, or the name of its set.
 
-The variables decide what they can tell (widths, depths, norm place, sharing); the rest (heads, dropout,
-schedule, position form) comes from here. Keys of old releases are translated; a key nobody knows is
-reported, never an error, unless its value would change the model.
+The variables decide what they can tell (widths, depths, norm place, sharing); the rest (heads,
+dropout, schedule, position form) comes from here. Keys of old releases are translated; a key
+nobody knows is reported, never an error, unless its value would change the model.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer import registry
-from keras_transformer.config import FIELDS, HParams
+from keras_transformer.config import FIELDS, SCHEDULE_FACTORS, HParams
 from keras_transformer.config_ignorable import IGNORABLE, RUN_KEYS
 from keras_transformer.errors import UserError
 from keras_transformer.t2t_compat.layout import Layout
 
 # Old key → present key.
-_RENAMED = {"residual_dropout": "layer_prepostprocess_dropout", "layer_norm_epsilon": "norm_epsilon"}
+_RENAMED = {
+    "residual_dropout": "layer_prepostprocess_dropout",
+    "layer_norm_epsilon": "norm_epsilon",
+}
 
 # Keys whose other values mean another model than the one built here: key → values that are fine.
 _DECISIVE: dict[str, tuple[Any, ...]] = {
@@ -69,7 +72,8 @@ def translate_hparams(values: dict[str, Any], origin: str) -> tuple[HParams, lis
     """HParams from T2T's keys of any release.
 
     Returns:
-        The settings, and the keys that are not known here (for the report).
+        The settings, and notes for the report: keys that are not known here, old values that
+        have another name now.
 
     Raises:
         UserError: a value means a model that is not offered here.
@@ -78,17 +82,23 @@ def translate_hparams(values: dict[str, Any], origin: str) -> tuple[HParams, lis
     for key, fine in _DECISIVE.items():
         if key in values and values[key] not in fine:
             raise UserError(
-                f"{origin}: {key} is {values[key]!r}; only {' or '.join(map(repr, fine))} is offered"
-                " here, so this model cannot be taken over"
+                f"{origin}: {key} is {values[key]!r}; only {' or '.join(map(repr, fine))} is"
+                " offered here, so this model cannot be taken over"
             )
     changes: dict[str, Any] = {}
-    unknown = []
+    unknown, notes = [], []
     for key, value in values.items():
         if key in FIELDS:
             changes[key] = _value(key, value)
         elif key not in IGNORABLE and key not in RUN_KEYS and key not in _HARMLESS:
             unknown.append(key)
-    return HParams().derive(origin, **changes), sorted(unknown)
+    schedule = values.get("learning_rate_schedule", "legacy")
+    if schedule != changes.get("learning_rate_schedule", schedule):
+        changes["learning_rate_decay_scheme"] = "noam"
+        notes.append(f"the schedule {schedule} of {origin} is read as legacy with noam")
+    if unknown:
+        notes.append(f"keys of {origin} that are not known here: {', '.join(sorted(unknown))}")
+    return HParams().derive(origin, **changes), notes
 
 
 def _value(key: str, value: Any) -> Any:
@@ -106,9 +116,15 @@ def _value(key: str, value: Any) -> Any:
         return {"Adam": "adam", "LazyAdam": "adam", "Adafactor": "adafactor"}.get(value, value)
     if key == "learning_rate_decay_scheme":
         return value if value in ("noam", "none") else "none"
+    if key == "learning_rate_schedule" and not _is_schedule(value):
+        return "legacy"  # 1.4 calls noam linear_warmup_rsqrt_decay
     if key == "activation_dtype":
         return "float32"  # the weights are float32; --precision chooses anew
     return value
+
+
+def _is_schedule(text: str) -> bool:
+    return all(factor.strip() in SCHEDULE_FACTORS for factor in str(text).split("*"))
 
 
 def settings_of_set(name: str, layout: Layout) -> HParams:
@@ -117,7 +133,10 @@ def settings_of_set(name: str, layout: Layout) -> HParams:
     `transformer_base` and its kin were post-norm until 1.2.4 (today's base_v1), then base_v2, and
     base_v3 from 1.10 on; the norm place in the variables decides between them.
     """
-    historic = {"transformer_base": "transformer_base_v1", "transformer_base_v3": "transformer_base"}
+    historic = {
+        "transformer_base": "transformer_base_v1",
+        "transformer_base_v3": "transformer_base",
+    }
     if not layout.pre_norm and name in ("transformer_base", "transformer_base_single_gpu"):
         return registry.hparams(historic.get(name, "transformer_base_v1"))
     if layout.pre_norm and name == "transformer_base" and layout.era == "B":
@@ -162,7 +181,8 @@ def fit_to_layout(hp: HParams, layout: Layout, origin: str) -> HParams:
             f"{origin} says pos=emb, but the checkpoint has no inputs_positional_embedding; these"
             " settings belong to another model"
         )
-    if layout.feed_forward_at_padding is not None:
+    told = "use_pad_remover" in dict(hp.sources)
+    if layout.feed_forward_at_padding is not None and not told:
         changes["use_pad_remover"] = not layout.feed_forward_at_padding
     for width in (layout.key_size, layout.value_size):
         if width % hp.num_heads:

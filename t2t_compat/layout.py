@@ -52,8 +52,8 @@ class Layout:
         pre_norm: layer norm before each sub-layer and at the end of each stack.
         target_space_rows: rows of the target-space table, 0 if there is none.
         max_length: rows of the learned positions, 0 if there are none.
-        feed_forward_at_padding: the release ran the encoder's feed-forward at padding positions too;
-            None where the variables cannot tell.
+        feed_forward_at_padding: the release ran the encoder's feed-forward at padding too; None
+            where the variables cannot tell.
     """
 
     era: str
@@ -91,8 +91,8 @@ def detect_layout(shapes: Shapes, origin: str = "the checkpoint") -> Layout:
     """Reads the structure off the variables.
 
     Raises:
-        UserError: these are not the variables of a T2T Transformer (what is there instead is named),
-            or a part that every Transformer has is missing.
+        UserError: these are not the variables of a T2T Transformer (what is there instead is
+            named), or a part that every Transformer has is missing.
     """
     tables, shard_numbers, rows = {}, {}, {}
     prefix, hidden, vocab = None, 0, {}
@@ -141,8 +141,8 @@ def detect_layout(shapes: Shapes, origin: str = "the checkpoint") -> Layout:
 def _foreign(shapes: Shapes, origin: str) -> UserError:
     sample = ", ".join(sorted(n for n in shapes if not is_bookkeeping(n))[:3])
     return UserError(
-        f"{origin} holds no T2T Transformer: there is no symbol_modality_<V>_<d> embedding among its"
-        f" {len(shapes)} variables (the first are {sample or 'bookkeeping only'}); give the"
+        f"{origin} holds no T2T Transformer: there is no symbol_modality_<V>_<d> embedding among"
+        f" its {len(shapes)} variables (the first are {sample or 'bookkeeping only'}); give the"
         " checkpoint of a model trained with --model=transformer"
     )
 
@@ -226,7 +226,8 @@ def _table_roles(tables: Mapping[str, str], origin: str) -> tuple[str, str]:
     for role in (source, target):
         if role not in tables:
             raise UserError(
-                f"{origin} holds the tables {', '.join(sorted(tables))} but no {role}; it is not whole"
+                f"{origin} holds the tables {', '.join(sorted(tables))} but no {role}:"
+                " it is not whole"
             )
     return source, target
 

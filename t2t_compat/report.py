@@ -153,9 +153,7 @@ def _gaps(
     return "\n".join(lines)
 
 
-def _guess(
-    layout: Layout, missing: list[str], misshapen: list[str], unused: list[str]
-) -> str:
+def _guess(layout: Layout, missing: list[str], misshapen: list[str], unused: list[str]) -> str:
     rows = missing + misshapen + unused
     if any("embedding" in row or "softmax" in row for row in misshapen):
         return (

@@ -1,8 +1,8 @@
 """Which row of the target-space table a checkpoint was trained with.
 
 Until 1.5.1 T2T's translation problems named their target language (8 for German), later releases
-left row 0; a parser had 15. With the wrong row an untrained vector is added to every position of the
-source. Only the row in use ever receives a gradient, so the checkpoint itself can tell.
+left row 0; a parser had 15. With the wrong row an untrained vector is added to every position of
+the source. Only the row in use ever receives a gradient, so the checkpoint itself can tell.
 """
 
 from __future__ import annotations

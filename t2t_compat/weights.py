@@ -78,21 +78,21 @@ def weight_sources(layout: Layout) -> dict[str, Source]:
 def _tables(layout: Layout) -> Iterator[tuple[str, Source]]:
     names = {
         "shared": "shared_embedding",
-        "input_emb": "source_embedding",
-        "target_emb": "target_embedding",
+        "input_emb": "inputs_embedding",
+        "target_emb": "targets_embedding",
         "softmax": "softmax",
     }
     for role, scope in layout.tables.items():
         shards = tuple(f"{scope}/weights_{i}" for i in range(layout.shard_counts[role]))
         yield f"{names[role]}/weights", Source(shards)
     if layout.target_space_rows:
-        yield "target_space_embedding/weights", Source((layout.body("target_space_embedding/kernel"),))
+        yield (
+            "target_space_embedding/weights",
+            Source((layout.body("target_space_embedding/kernel"),)),
+        )
     if layout.max_length:
-        for ours, theirs in (("source", "inputs"), ("target", "targets")):
-            yield (
-                f"{ours}_positions/weights",
-                Source((layout.body(f"{theirs}_positional_embedding"),)),
-            )
+        for name in ("inputs_positional_embedding", "targets_positional_embedding"):
+            yield f"{name}/weights", Source((layout.body(name),))
 
 
 def _stacks(layout: Layout) -> Iterator[tuple[str, Source]]:

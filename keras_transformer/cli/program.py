@@ -15,6 +15,7 @@ from typing import Any
 
 from absl import flags
 
+from keras_transformer.cli.quiet import quiet_tensorflow
 from keras_transformer.errors import UserError
 
 USER_ERROR_STATUS = 2
@@ -191,10 +192,3 @@ def _end_quietly_on_a_closed_pipe() -> int:
     # The reader (head, less) has gone; without this the interpreter complains once more at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 128 + signal.SIGPIPE
-
-
-def quiet_tensorflow() -> None:
-    """Keeps TensorFlow's C++ log off the screen; what a user set in the environment wins."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")

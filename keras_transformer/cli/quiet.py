@@ -1,0 +1,81 @@
+"""Keeps TensorFlow's C++ log off the screen, whenever it is imported.
+
+Importing TensorFlow 2.21 writes lines about oneDNN and CUDA to the standard error that no
+environment variable stops, since its log is not yet set up then. The first import is therefore made
+with the file descriptor turned away; what was written is shown if the import fails.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
+
+
+def quiet_tensorflow() -> None:
+    """Silences TensorFlow's start and its C++ warnings.
+
+    A user who sets TF_CPP_MIN_LOG_LEVEL gets what they asked for.
+    """
+    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    if LOG_LEVEL in os.environ or "tensorflow" in sys.modules:
+        return
+    os.environ[LOG_LEVEL] = "3"
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+    sys.meta_path.insert(0, _QuietFinder())
+
+
+class _QuietFinder(MetaPathFinder):
+    """Finds `tensorflow` once, with a loader that keeps quiet."""
+
+    def find_spec(
+        self, name: str, path: Any = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != "tensorflow":
+            return None
+        sys.meta_path.remove(self)
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _QuietLoader(spec.loader)
+        return spec
+
+
+class _QuietLoader(Loader):
+    def __init__(self, loader: Loader):
+        self._loader = loader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        with _standard_error_turned_away():
+            self._loader.exec_module(module)
+
+
+@contextlib.contextmanager
+def _standard_error_turned_away() -> Iterator[None]:
+    with tempfile.TemporaryFile() as kept:
+        sys.stderr.flush()
+        original = os.dup(2)
+        os.dup2(kept.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            os.dup2(original, 2)
+            kept.seek(0)
+            sys.stderr.write(kept.read().decode("utf-8", "replace"))
+            raise
+        finally:
+            os.dup2(original, 2)
+            os.close(original)
