@@ -30,7 +30,7 @@ setup(
     package_dir=package_dir,
     package_data={
         "keras_transformer": ["py.typed", "*/*.json", "*/*.html", "*/*.js", "*/*.css"],
-        "keras_transformer.problems": ["data/*"],
+        "keras_transformer.problems": ["data/**/*"],
     },
     entry_points={
         "console_scripts": [
