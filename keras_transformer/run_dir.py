@@ -221,11 +221,7 @@ class RunDir:
             if not Path(given).is_file():
                 raise UserError(f"{given}: there is no such vocabulary file")
             return Path(given)
-        places = [self.path / name]
-        if self.data_dir is not None:
-            places.append(self.data_dir / name)
-        if data_dir is not None:
-            places.append(Path(data_dir) / name)
+        places = self._places(name, data_dir)
         for place in places:
             if place.is_file():
                 return place
@@ -234,6 +230,10 @@ class RunDir:
             + ", ".join(str(place) for place in places)
             + "; name it with --vocab_file (or --source_vocab_file and --target_vocab_file)"
         )
+
+    def _places(self, name: str, data_dir: str | os.PathLike[str] | None) -> list[Path]:
+        folders = [self.path, self.data_dir, data_dir]
+        return [Path(folder) / name for folder in folders if folder is not None]
 
     def _check_vocabulary(self, side: str, path: Path, size: int) -> None:
         record = self.vocabularies[side]
@@ -244,8 +244,8 @@ class RunDir:
             )
         if record.get("sha256") not in (None, sha256_of_file(path)):
             raise UserError(
-                f"{path} is not the {side} vocabulary the model was trained with (its sha256 differs"
-                f" from the one in {self.path / RUN_FILE}), so its ids would mean other words;"
+                f"{path} is not the {side} vocabulary the model was trained with (another sha256"
+                f" than the one in {self.path / RUN_FILE}), so its ids would mean other words;"
                 " give the original file"
             )
 

@@ -40,7 +40,7 @@ DATA_ITERATOR = "data_iterator"
 OPTIMIZER = "optimizer/"
 
 # What a checkpoint of ours holds besides the model's variables.
-_OTHERS = (GLOBAL_STEP, TRAIN_STATE, DATA_ITERATOR)
+OTHERS = (GLOBAL_STEP, TRAIN_STATE, DATA_ITERATOR)
 
 _STEP = re.compile(r"-(\d+)$")
 _READ_ERRORS = (tf.errors.OpError, ValueError, RuntimeError, OSError)
@@ -210,7 +210,7 @@ def save(
         run_dir: folder; made if need be.
         step: updates done; becomes `global_step` and the end of the name.
         tensors: name → variable, tensor or array. Variables are read here, without a copy on CPU.
-        train_state: a JSON object to be kept beside them.
+        train_state: a JSON object to be kept beside them; None for none (T2T's checkpoints).
         prefix: first part of the file names.
         keep: how many of the newest to keep; None keeps all.
 
@@ -220,9 +220,11 @@ def save(
     os.makedirs(run_dir, exist_ok=True)
     final = path_of(run_dir, step, prefix)
     temporary = os.path.join(run_dir, f".{prefix}-{step}.{os.getpid()}.tmp")
-    names = [*tensors, GLOBAL_STEP, TRAIN_STATE]
-    values = [_value(tensor) for tensor in tensors.values()]
-    values += [tf.constant(step, tf.int64), tf.constant(json.dumps(dict(train_state or {})))]
+    named = {name: _value(tensor) for name, tensor in tensors.items()}
+    named[GLOBAL_STEP] = tf.constant(step, tf.int64)
+    if train_state is not None:
+        named[TRAIN_STATE] = tf.constant(json.dumps(dict(train_state)))
+    names, values = list(named), list(named.values())
     try:
         with tf.device("CPU:0"):
             tf.raw_ops.SaveV2(
@@ -296,7 +298,7 @@ def load_variables(
         UserError: a variable is missing in the checkpoint or has another shape there, or the
             checkpoint holds one more; all of them are listed. Nothing is loaded then.
     """
-    ignored = (*_OTHERS, *ignore)
+    ignored = (*OTHERS, *ignore)
     missing = [name for name in variables if name not in reader]
     extra = [n for n in reader.names() if n not in variables and not n.startswith(ignored)]
     misshapen = [

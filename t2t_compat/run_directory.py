@@ -1,0 +1,189 @@
+"""A T2T run directory, opened as it is."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from keras_transformer import registry
+from keras_transformer.config import HParams
+from keras_transformer.errors import UserError
+from keras_transformer.run_dir import HPARAMS_FILE, RunDir
+
+if TYPE_CHECKING:
+    from keras_transformer.data.problem import Problem
+    from keras_transformer.t2t_compat.loader import LoadedCheckpoint
+
+# Names that problems bore in 2017 → the present ones, with the same data and vocabulary form.
+OLD_PROBLEM_NAMES = {
+    "wmt_ende_tokens_8k": "translate_ende_wmt8k",
+    "wmt_ende_tokens_32k": "translate_ende_wmt32k",
+    "wmt_enfr_tokens_8k": "translate_enfr_wmt8k",
+    "wmt_enfr_tokens_32k": "translate_enfr_wmt32k",
+    "wmt_ende_characters": "translate_ende_wmt_characters",
+    "wmt_enfr_characters": "translate_enfr_wmt_characters",
+}
+
+# File names that a problem's vocabulary bore before 1.9.0, by the name it has now.
+OLD_VOCAB_NAMES = {
+    "vocab.translate_ende_wmt8k.8192.subwords": ("vocab.ende.8192", "tokens.vocab.8192"),
+    "vocab.translate_ende_wmt32k.32768.subwords": ("vocab.ende.32768", "tokens.vocab.32768"),
+    "vocab.translate_enfr_wmt8k.8192.subwords": ("vocab.enfr.8192", "tokens.vocab.8192"),
+    "vocab.translate_enfr_wmt32k.32768.subwords": ("vocab.enfr.32768", "tokens.vocab.32768"),
+}
+
+
+@dataclass
+class T2TRunDir(RunDir):
+    """A run directory written by Tensor2Tensor.
+
+    Attributes:
+        options: how to read it: hparams set or file, overrides, checkpoint.
+        vocab_files: side → a vocabulary file given by the user.
+    """
+
+    options: dict[str, Any] = field(default_factory=dict)
+    vocab_files: dict[str, str] = field(default_factory=dict)
+    known_target_space_id: int | None = None
+
+    def encoders(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        for side, name in (("inputs", "source_vocab_file"), ("targets", "target_vocab_file")):
+            if side in self.vocab_files and not kwargs.get("vocab_file"):
+                kwargs[name] = kwargs.get(name) or self.vocab_files[side]
+        return super().encoders(*args, **kwargs)
+
+    def _places(self, name: str, data_dir: str | os.PathLike[str] | None) -> list[Path]:
+        places = super()._places(name, data_dir)
+        old = OLD_VOCAB_NAMES.get(name, ())
+        return places + [place.with_name(other) for place in places for other in old]
+
+    def load_checkpoint(
+        self, checkpoint_path: str | os.PathLike[str] | None = None
+    ) -> LoadedCheckpoint:
+        """The model of one checkpoint (the newest), with its account."""
+        from keras_transformer.t2t_compat.loader import load_checkpoint
+
+        sizes = {side: encoder.vocab_size for side, encoder in self.encoders().items()}
+        return load_checkpoint(
+            checkpoint_path or self.options.get("checkpoint_path") or self.path,
+            self.options.get("hparams_json") or self.options.get("hparams_set"),
+            target_space_id=self.options.get("target_space_id"),
+            vocab_sizes=sizes,
+            overrides=self.options.get("overrides", ""),
+            known_target_space_id=self.known_target_space_id,
+        )
+
+
+def read_flags(folder: Path) -> dict[str, str]:
+    """Flags as T2T stored them: `flags.txt`, `flags_t2t.txt` (a line is `--name=value`)."""
+    values: dict[str, str] = {}
+    for file in sorted(folder.glob("flags*.txt")):
+        text = file.read_text(encoding="utf-8", errors="replace")
+        for match in re.finditer(r"^--(\w+)=(.*)$", text, re.MULTILINE):
+            values[match[1]] = match[2].strip().strip("'\"")
+    return values
+
+
+def open_run_dir(
+    folder: Path,
+    usr_dir: str | None = None,
+    problem: str | None = None,
+    hparams_set: str | None = None,
+    hparams_json: str | None = None,
+    overrides: str = "",
+    checkpoint_path: str | None = None,
+    data_dir: str | None = None,
+    vocab_file: str | None = None,
+    source_vocab_file: str | None = None,
+    target_vocab_file: str | None = None,
+    target_space_id: int | None = None,
+) -> T2TRunDir:
+    """Opens a folder that T2T trained in.
+
+    The problem is the argument's, or the one its flags name; without either, vocabulary files given
+    by name are enough. Paths of another machine in its files are passed over.
+
+    Raises:
+        UserError: nothing T2T wrote is there, or what it does not tell is not given.
+    """
+    flags = read_flags(folder)
+    looks = (folder / HPARAMS_FILE).is_file() or list(folder.glob("*.ckpt-*.index"))
+    saved_model = list(folder.glob("saved_model.pb*"))
+    if not looks and not saved_model and checkpoint_path is None:
+        raise UserError(
+            f"{folder} is no run directory: it holds neither run.json (kt-trainer) nor hparams.json"
+            " and model.ckpt-<step>.index (Tensor2Tensor)"
+        )
+    usr_dir = usr_dir or _here(flags.get("t2t_usr_dir"))
+    if usr_dir:
+        registry.import_usr_dir(usr_dir)
+    given = {
+        "inputs": source_vocab_file or vocab_file,
+        "targets": target_vocab_file or vocab_file,
+    }
+    vocab_files = {side: path for side, path in given.items() if path}
+    chosen, known_space = _problem(folder, problem, flags, vocab_files)
+    values: dict[str, Any] = {}
+    path = Path(hparams_json) if hparams_json else folder / HPARAMS_FILE
+    if path.is_file() and not hparams_set:
+        from keras_transformer.t2t_compat.hparams_json import read_hparams_file
+
+        values = read_hparams_file(path)
+    hparams_set = hparams_set or (None if path.is_file() else flags.get("hparams_set"))
+    stored_data_dir = _here(values.get("data_dir")) or _here(flags.get("data_dir")) or data_dir
+    return T2TRunDir(
+        path=folder,
+        hparams=HParams(),
+        problem=chosen,
+        hparams_set=hparams_set or flags.get("hparams_set"),
+        data_dir=Path(stored_data_dir) if stored_data_dir else None,
+        is_t2t=True,
+        options={
+            "hparams_json": str(path) if path.is_file() and not hparams_set else None,
+            "hparams_set": hparams_set,
+            "overrides": overrides,
+            "checkpoint_path": checkpoint_path,
+            "target_space_id": target_space_id,
+        },
+        vocab_files=vocab_files,
+        known_target_space_id=known_space,
+    )
+
+
+def _here(path: str | None) -> str | None:
+    return path if path and Path(path).expanduser().is_dir() else None
+
+
+def _problem(
+    folder: Path, name: str | None, flags: dict[str, str], vocab_files: dict[str, str]
+) -> tuple[Problem, int | None]:
+    name = name or flags.get("problem") or flags.get("problems")
+    if name:
+        name = OLD_PROBLEM_NAMES.get(name, name)
+        try:
+            problem = registry.problem(name)
+            return problem, problem.target_space_id
+        except UserError:
+            if not vocab_files:
+                raise
+    if not vocab_files:
+        raise UserError(
+            f"{folder} does not say which problem it was trained on (T2T keeps that in flags.txt):"
+            " name it with --problem=..., or give its vocabulary with --vocab_file=..."
+        )
+    if set(vocab_files) != {"inputs", "targets"}:
+        raise UserError("give both --source_vocab_file and --target_vocab_file, or --vocab_file")
+    return registry.problem("text2text", **vocabulary_options(vocab_files)), None
+
+
+def vocabulary_options(vocab_files: dict[str, str]) -> dict[str, str]:
+    """Options of `text2text` for a pair of vocabulary files."""
+    if vocab_files["inputs"] == vocab_files["targets"]:
+        return {"vocab_file": vocab_files["inputs"]}
+    return {
+        "source_vocab_file": vocab_files["inputs"],
+        "target_vocab_file": vocab_files["targets"],
+    }
