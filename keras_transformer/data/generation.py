@@ -147,24 +147,35 @@ def _work_folder(
                 f"another process is making the data of {name} in {data_dir} (it holds"
                 f" {work / 'lock'}): wait for it, or use another --data_dir"
             ) from None
-        _check_same_sources(problem, work / "sources.json", data_dir)
         for left_over in work.glob(f"{name}-*"):
             left_over.unlink()
-        _write_json(work / "sources.json", problem.source_fingerprint())
-        yield work
+        _forget_other_vocabularies(problem, work / "sources.json", data_dir)
+        try:
+            yield work
+        except Exception:
+            # A mistake in the sources: nothing of this run stays. (After a kill or Ctrl-C the
+            # folder stays, as the sign that the data is not finished.)
+            _remove_learnt(work / "sources.json", data_dir)
+            shutil.rmtree(work)
+            raise
         shutil.rmtree(work)
 
 
-def _check_same_sources(problem: Text2TextProblem, note: Path, data_dir: str) -> None:
-    """An unfinished generation left a vocabulary; it may only be kept for the same sources."""
-    if not note.is_file():
+def _forget_other_vocabularies(problem: Text2TextProblem, note: Path, data_dir: str) -> None:
+    """Keeps the vocabulary of a run that was cut off only if its sources were the same ones."""
+    sources = problem.source_fingerprint()
+    if note.is_file() and json.loads(note.read_text("utf-8"))["sources"] == sources:
         return
-    if json.loads(note.read_text("utf-8")) != problem.source_fingerprint():
-        raise UserError(
-            f"{data_dir} holds an unfinished generation of {problem.name} from other files than"
-            f" those given now: use another --data_dir, or remove {note.parent} and the"
-            f" vocabulary files {sorted({v for v in problem.vocab_files().values() if v})} there"
-        )
+    _remove_learnt(note, data_dir)
+    files = sorted({name for name in problem.feature_vocab_files().values() if name})
+    missing = [name for name in files if not Path(data_dir, name).is_file()]
+    _write_json(note, {"sources": sources, "learnt": missing})
+
+
+def _remove_learnt(note: Path, data_dir: str) -> None:
+    if note.is_file():
+        for name in json.loads(note.read_text("utf-8"))["learnt"]:
+            Path(data_dir, name).unlink(missing_ok=True)
 
 
 def _write_json(path: Path, content: Any) -> None:

@@ -64,7 +64,7 @@ def training_dataset(
     _require_usable_examples(problem, data_dir, split, paths, hp, scheme)
     files = tf.data.Dataset.from_tensor_slices(paths)
     files = files.shuffle(len(paths), seed=seed, reshuffle_each_iteration=True)
-    records = _read(files).shuffle(
+    records = _read_in_turn(files).shuffle(
         RECORD_SHUFFLE_BUFFER, seed=seed + 1, reshuffle_each_iteration=True
     )
     if repeat:
@@ -81,7 +81,7 @@ def training_dataset(
 def evaluation_dataset(
     problem: Problem, data_dir: str, hp: HParams, split: str = "dev", num_replicas: int = 1
 ) -> tf.data.Dataset:
-    """Every example of a split once, in T2T's order of evaluation, in buckets.
+    """Every example of a split once, file after file as T2T does, in buckets.
 
     Long examples are kept unless `eval_drop_long_sequences`. The last batch of a bucket may have
     any size; T2T pads it with empty rows to a multiple of the replicas, the loop deals rows here.
@@ -92,11 +92,11 @@ def evaluation_dataset(
     scheme = batching.scheme_from_hparams(
         hp, False, num_replicas, length_multiplier=problem.batch_size_multiplier
     )
-    files = tf.data.Dataset.from_tensor_slices(problem.shard_paths(data_dir, split))
-    return _finished(_batches(_examples(_read(files), problem, hp), scheme))
+    records = tf.data.TFRecordDataset(problem.shard_paths(data_dir, split), buffer_size=1 << 20)
+    return _finished(_batches(_examples(records, problem, hp), scheme))
 
 
-def _read(files: tf.data.Dataset) -> tf.data.Dataset:
+def _read_in_turn(files: tf.data.Dataset) -> tf.data.Dataset:
     return files.interleave(
         lambda path: tf.data.TFRecordDataset(path, buffer_size=1 << 20),
         cycle_length=PARALLEL_FILES,

@@ -33,7 +33,8 @@ class DatasetSplit:
 class Encoder(Protocol):
     """Text to ids and back; the classes of `keras_transformer.text`."""
 
-    vocab_size: int
+    @property
+    def vocab_size(self) -> int: ...
 
     def encode(self, text: str) -> list[int]: ...
 

@@ -278,14 +278,16 @@ class Text2TextProblem(Problem):
         The shards are shuffled and keep no corpus order; they are read when the corpus is not
         at hand, or when the problem cuts its splits out of one stream.
         """
-        if self.is_generate_per_split and not (data_dir and self._corpus_is_missing(tmp_dir)):
+        if self.is_generate_per_split and not (
+            data_dir and self._corpus_is_missing(split, tmp_dir)
+        ):
             yield from self.generate_samples(data_dir, tmp_dir, split)
             return
         yield from self._samples_of_shards(split, data_dir)
 
-    def _corpus_is_missing(self, tmp_dir: str) -> bool:
+    def _corpus_is_missing(self, split: str, tmp_dir: str) -> bool:
         """True if reading the text would need a download."""
-        del tmp_dir
+        del split, tmp_dir
         return False
 
     def _samples_of_shards(self, split: str, data_dir: str) -> Iterator[dict[str, str]]:
