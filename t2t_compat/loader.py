@@ -25,43 +25,47 @@ HParamsLike = HParams | Mapping[str, Any] | str | Path | None
 
 
 @dataclass
-class LoadedCheckpoint:
+class CheckpointDescription:
+    """What a T2T checkpoint is, before any weight is read.
+
+    Attributes:
+        reader: the open checkpoint.
+        layout: what its variables tell.
+        hparams: the settings, those the variables tell put in.
+        target_space_id: the row of the target-space table in use.
+        notes: for the report.
+    """
+
+    reader: CheckpointReader
+    layout: Layout
+    hparams: HParams
+    target_space_id: int
+    notes: list[str]
+
+
+@dataclass
+class LoadedCheckpoint(CheckpointDescription):
     """A model filled from a T2T checkpoint.
 
     Attributes:
         model: float32 weights, built for the checkpoint's vocabulary sizes.
-        hparams: the settings, those the variables tell put in.
-        layout: what was found.
         sources: model weight → where it came from; also tells the optimizer's slots.
-        reader: the open checkpoint.
-        report: the account.
-        target_space_id: the row of the target-space table in use.
-        step: `global_step`.
+        report: the account of every variable.
     """
 
     model: Transformer
-    hparams: HParams
-    layout: Layout
     sources: dict[str, Source]
-    reader: CheckpointReader
     report: ImportReport
-    target_space_id: int
-    step: int
 
     def slots(self, slot: str) -> dict[str, np.ndarray] | None:
         """Model weight → value of an Adam slot (`Adam` first, `Adam_1` second moment).
 
         None if the checkpoint holds no such slots.
         """
-        if not all(
-            name in self.reader for s in self.sources.values() for name in s.slot_names(slot)
-        ):
+        used = {name: self.sources[name] for name in self.report.weights}
+        if not all(n in self.reader for s in used.values() for n in s.slot_names(slot)):
             return None
-        return {
-            weight: source.read(self.reader.tensor, slot)
-            for weight, source in self.sources.items()
-            if weight in self.report.weights
-        }
+        return {name: source.read(self.reader.tensor, slot) for name, source in used.items()}
 
 
 def load_model(
@@ -86,18 +90,18 @@ def load_model(
         UserError: the checkpoint cannot be read, is no T2T Transformer, or does not fit the
             settings.
     """
-    return load_checkpoint(checkpoint, hparams, target_space_id, vocab_sizes, overrides).model
+    described = describe_checkpoint(checkpoint, hparams, target_space_id, overrides)
+    return load_described(described, vocab_sizes).model
 
 
-def load_checkpoint(
+def describe_checkpoint(
     checkpoint: str | Path,
     hparams: HParamsLike = None,
     target_space_id: int | None = None,
-    vocab_sizes: Mapping[str, int] | None = None,
     overrides: str = "",
     known_target_space_id: int | None = None,
-) -> LoadedCheckpoint:
-    """As `load_model`, with everything an import needs to know.
+) -> CheckpointDescription:
+    """Reads a checkpoint's index and settings; see `load_model`.
 
     Args:
         known_target_space_id: what the problem declares; used where the variables cannot tell.
@@ -109,8 +113,20 @@ def load_checkpoint(
     if overrides:
         hp = hp.override(overrides)
     hp = _fit(hp, layout, origin, overrides, notes)
-    sizes = _vocab_sizes(layout, hp, vocab_sizes)
     space = _target_space(reader, layout, target_space_id, known_target_space_id, notes)
+    return CheckpointDescription(reader, layout, hp, space, notes)
+
+
+def load_described(
+    described: CheckpointDescription, vocab_sizes: Mapping[str, int] | None = None
+) -> LoadedCheckpoint:
+    """Builds the model and fills it, one variable at a time.
+
+    Args:
+        vocab_sizes: side → size of the vocabulary file, checked against the tables.
+    """
+    reader, layout, hp = described.reader, described.layout, described.hparams
+    sizes = _vocab_sizes(layout, hp, vocab_sizes)
 
     from keras_transformer.model.transformer import Transformer
 
@@ -118,16 +134,18 @@ def load_checkpoint(
         hp,
         source_vocab_size=sizes["inputs"],
         target_vocab_size=sizes["targets"],
-        target_space_id=space,
+        target_space_id=described.target_space_id,
     )
     weights = model.named_weights()
     sources = weight_sources(layout)
     shapes = {name: tuple(variable.shape) for name, variable in weights.items()}
     report = account(str(reader.prefix), layout, reader.shapes, sources, shapes)
-    report.notes += notes
+    report.notes += described.notes
     for name, variable in weights.items():
         variable.assign(sources[name].read(reader.tensor))
-    return LoadedCheckpoint(model, hp, layout, sources, reader, report, space, reader.step)
+    return LoadedCheckpoint(
+        reader, layout, hp, described.target_space_id, described.notes, model, sources, report
+    )
 
 
 def _settings(

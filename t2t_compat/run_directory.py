@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_transformer import registry
-from keras_transformer.config import HParams
 from keras_transformer.errors import UserError
 from keras_transformer.run_dir import HPARAMS_FILE, RunDir
+from keras_transformer.t2t_compat.hparams_json import read_hparams_file
+from keras_transformer.t2t_compat.loader import CheckpointDescription, describe_checkpoint
 
 if TYPE_CHECKING:
     from keras_transformer.data.problem import Problem
-    from keras_transformer.t2t_compat.loader import LoadedCheckpoint
 
 # Names that problems bore in 2017 → the present ones, with the same data and vocabulary form.
 OLD_PROBLEM_NAMES = {
@@ -41,13 +41,12 @@ class T2TRunDir(RunDir):
     """A run directory written by Tensor2Tensor.
 
     Attributes:
-        options: how to read it: hparams set or file, overrides, checkpoint.
         vocab_files: side → a vocabulary file given by the user.
+        description: what the checkpoint told; its notes belong in a report.
     """
 
-    options: dict[str, Any] = field(default_factory=dict)
     vocab_files: dict[str, str] = field(default_factory=dict)
-    known_target_space_id: int | None = None
+    description: CheckpointDescription | None = None
 
     def encoders(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         for side, name in (("inputs", "source_vocab_file"), ("targets", "target_vocab_file")):
@@ -59,22 +58,6 @@ class T2TRunDir(RunDir):
         places = super()._places(name, data_dir)
         old = OLD_VOCAB_NAMES.get(name, ())
         return places + [place.with_name(other) for place in places for other in old]
-
-    def load_checkpoint(
-        self, checkpoint_path: str | os.PathLike[str] | None = None
-    ) -> LoadedCheckpoint:
-        """The model of one checkpoint (the newest), with its account."""
-        from keras_transformer.t2t_compat.loader import load_checkpoint
-
-        sizes = {side: encoder.vocab_size for side, encoder in self.encoders().items()}
-        return load_checkpoint(
-            checkpoint_path or self.options.get("checkpoint_path") or self.path,
-            self.options.get("hparams_json") or self.options.get("hparams_set"),
-            target_space_id=self.options.get("target_space_id"),
-            vocab_sizes=sizes,
-            overrides=self.options.get("overrides", ""),
-            known_target_space_id=self.known_target_space_id,
-        )
 
 
 def read_flags(folder: Path) -> dict[str, str]:
@@ -126,30 +109,29 @@ def open_run_dir(
     }
     vocab_files = {side: path for side, path in given.items() if path}
     chosen, known_space = _problem(folder, problem, flags, vocab_files)
-    values: dict[str, Any] = {}
     path = Path(hparams_json) if hparams_json else folder / HPARAMS_FILE
-    if path.is_file() and not hparams_set:
-        from keras_transformer.t2t_compat.hparams_json import read_hparams_file
-
-        values = read_hparams_file(path)
-    hparams_set = hparams_set or (None if path.is_file() else flags.get("hparams_set"))
+    values = read_hparams_file(path) if path.is_file() or hparams_json else {}
+    if not values and not hparams_set:
+        hparams_set = flags.get("hparams_set")
+        overrides = ",".join(part for part in (flags.get("hparams", ""), overrides) if part)
+    description = describe_checkpoint(
+        checkpoint_path or folder,
+        hparams_set or (str(path) if values else None),
+        target_space_id=target_space_id,
+        overrides=overrides,
+        known_target_space_id=known_space,
+    )
     stored_data_dir = _here(values.get("data_dir")) or _here(flags.get("data_dir")) or data_dir
     return T2TRunDir(
         path=folder,
-        hparams=HParams(),
+        hparams=description.hparams,
         problem=chosen,
         hparams_set=hparams_set or flags.get("hparams_set"),
         data_dir=Path(stored_data_dir) if stored_data_dir else None,
+        target_space_id=description.target_space_id,
         is_t2t=True,
-        options={
-            "hparams_json": str(path) if path.is_file() and not hparams_set else None,
-            "hparams_set": hparams_set,
-            "overrides": overrides,
-            "checkpoint_path": checkpoint_path,
-            "target_space_id": target_space_id,
-        },
         vocab_files=vocab_files,
-        known_target_space_id=known_space,
+        description=description,
     )
 
 
