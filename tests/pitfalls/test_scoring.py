@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from keras_transformer.scoring import bleu
+from keras_transformer.scoring.brackets import score_trees
+from keras_transformer.scoring.evalb_report import evalb_text
 
 DATA = Path(__file__).parent / "data"
 MEASURES = ["paper", "moses", "t2t_cased", "t2t_uncased", "sacrebleu"]
@@ -41,3 +43,19 @@ def test_windows_line_ends_change_nothing(tmp_path, measure):
     (tmp_path / "crlf").write_bytes(text.replace("\n", "\r\n").encode())
     scores = bleu.score_files(tmp_path / "crlf", tmp_path / "lf", [measure])
     assert scores[0].score == pytest.approx(100)
+
+
+def test_nothing_to_count_is_no_division_by_zero():
+    """Trees of one word have no bracket: 0 of 0, complete, and no weight beside a normal one."""
+    trees = (DATA / "f1_empty.mrg").read_text().splitlines()
+    alone = score_trees(trees, trees)
+    assert [(s.gold_brackets, s.test_brackets, s.recall) for s in alone.sentences] == [
+        (0, 0, 0)
+    ] * 2
+    assert (alone.all.scored, alone.all.complete_match, alone.all.fmeasure) == (2, 100.0, None)
+    assert "Bracketing FMeasure       =    nan" in evalb_text(alone)
+
+    gold = [*trees, "(TOP (S (NP (NN Rain)) (VP (VBZ falls))))"]
+    test = [*trees, "(TOP (S (NP (NN Rain)) (NP (VBZ falls))))"]
+    together = score_trees(gold, test)
+    assert together.all.fmeasure == pytest.approx(200 / 3)
