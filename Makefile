@@ -26,7 +26,8 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-$(VENV)/installed: pyproject.toml setup.py | $(BIN)/python
+# The folder of the programs is newer when one was added, which a new script must be made for.
+$(VENV)/installed: pyproject.toml setup.py keras_transformer/cli | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[plots]'
 	@touch $@
 
@@ -38,10 +39,10 @@ demo: $(VENV)/installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" ./demo.sh $(DEMO_DIR) $(DEMO_MINUTES)
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadgroup --durations 15 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --durations 15 $(PYTEST_ARGS)
 
 test-fast: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadgroup -m 'not slow' $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile -m 'not slow' $(PYTEST_ARGS)
 
 check: format lint typecheck test-fast
 
