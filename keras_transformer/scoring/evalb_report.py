@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_transformer.scoring.brackets import EvalbResult, SentenceScore, Summary, printable
+from keras_transformer.scoring.brackets import EvalbResult, printable
+from keras_transformer.scoring.evalb_figures import SentenceScore, Summary
 
 _RULE = "=" * 76
 _HEAD = (
