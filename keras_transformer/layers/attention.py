@@ -233,8 +233,7 @@ class MultiHeadAttention(keras.layers.Layer):
         if bias is not None:
             logits += bias
         weights = tf.nn.softmax(logits)
-        dropped = tf.cast(self.dropout(weights, training=training), self.compute_dtype)
-        return tf.matmul(dropped, value), weights
+        return tf.matmul(self.dropout(weights, training=training), value), weights
 
     def get_config(self) -> dict[str, Any]:
         return {

@@ -80,7 +80,7 @@ class Dropout(keras.layers.Layer):
       training: noise is applied only when true.
 
     Returns:
-      The shape and dtype of `inputs`.
+      The shape of `inputs`, in the compute dtype.
     """
 
     def __init__(self, rate: float, broadcast_axes: tuple[int, ...] = (), **kwargs: Any) -> None:
@@ -93,6 +93,7 @@ class Dropout(keras.layers.Layer):
         self.built = True
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
+        inputs = tf.cast(inputs, self.compute_dtype)
         if not training or not self.rate:
             return inputs
         shape = tf.shape(inputs)

@@ -8,21 +8,7 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.layers.linear import multiply_rows, scaled_uniform
-
-
-@tf.custom_gradient
-def _rows(table: tf.Tensor, ids: tf.Tensor) -> Any:
-    """`table[ids]`, with a dense gradient.
-
-    Where the table also makes the logits its gradient is dense anyway; TensorFlow would turn the
-    dense part into slices to add the sparse one, and copy the whole table three times.
-    """
-
-    def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, None]:
-        rows = tf.reshape(upstream, [-1, table.shape[1]])
-        return tf.math.unsorted_segment_sum(rows, tf.reshape(ids, [-1]), table.shape[0]), None
-
-    return tf.gather(table, ids), gradient
+from keras_transformer.layers.lookup import lookup_rows
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -61,14 +47,14 @@ class Embedding(keras.layers.Layer):
         )
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        rows = _rows(tf.convert_to_tensor(self.table), inputs)
+        rows = lookup_rows(tf.convert_to_tensor(self.table), inputs)
         factor = tf.cast(tf.not_equal(inputs, 0), rows.dtype)
         if self.scale:
             factor *= self.width**0.5
         return tf.cast(rows * factor[..., tf.newaxis], self.compute_dtype)
 
     def compute_mask(self, inputs: tf.Tensor, previous_mask: Any = None) -> tf.Tensor:
-        return tf.not_equal(inputs, 0)
+        return keras.ops.not_equal(inputs, 0)
 
     def logits(self, inputs: tf.Tensor, kernel: tf.Tensor | None = None) -> tf.Tensor:
         """`inputs` [..., d] against every row: float32 [..., V].
@@ -130,7 +116,7 @@ class TargetSpaceEmbedding(keras.layers.Layer):
         )
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        rows = _rows(tf.convert_to_tensor(self.table), tf.convert_to_tensor(inputs))
+        rows = lookup_rows(tf.convert_to_tensor(self.table), tf.convert_to_tensor(inputs))
         return tf.cast(rows, self.compute_dtype)[..., tf.newaxis, :]
 
     def get_config(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.layers.linear import scaled_uniform
+from keras_transformer.layers.lookup import lookup_rows
 
 
 def timing_signal(
@@ -121,7 +122,7 @@ class LearnedPositions(keras.layers.Layer):
             positions = tf.range(tf.shape(inputs)[1])
         known = tf.minimum(positions, self.max_length - 1)
         inside = tf.cast(positions < self.max_length, tf.float32)
-        rows = tf.gather(tf.convert_to_tensor(self.table), known) * inside[..., tf.newaxis]
+        rows = lookup_rows(tf.convert_to_tensor(self.table), known) * inside[..., tf.newaxis]
         x = tf.cast(inputs, self.compute_dtype)
         return x + tf.cast(rows, x.dtype)
 
