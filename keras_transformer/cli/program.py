@@ -7,6 +7,7 @@ Over `absl.flags` with a private `FlagValues`, so that several programs can live
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import textwrap
@@ -97,8 +98,8 @@ class Program:
         self._order.append(name)
         flags.DEFINE_enum(name, default, list(choices), help, flag_values=self._values)
 
-    def list(self, name: str, default: Sequence[str] | None, help: str) -> None:
-        """Comma-separated values."""
+    def comma_list(self, name: str, default: Sequence[str] | None, help: str) -> None:
+        """A flag of values with commas between; the value is a list."""
         self._order.append(name)
         flags.DEFINE_list(name, default, help, flag_values=self._values)
 
@@ -131,7 +132,8 @@ class Program:
                 shown += "=" + "|".join(flag.parser.enum_values)
             default = flag.default_as_str
             lines.append(f"  {shown}" + (f"  (default {default})" if default else ""))
-            lines += textwrap.wrap(flag.help, 92, initial_indent=" " * 6, subsequent_indent=" " * 6)
+            text = re.sub(r"^<[^>]*>: ", "", flag.help)  # absl puts an enum's values in front
+            lines += textwrap.wrap(text, 92, initial_indent=" " * 6, subsequent_indent=" " * 6)
         lines += ["", "  --flagfile=FILE  reads flags from a file, one a line", "  --help"]
         if self.examples:
             lines += ["", "examples:"] + [f"  {example}" for example in self.examples]
