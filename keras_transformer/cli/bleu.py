@@ -29,7 +29,7 @@ program = Program(
 )
 program.string("translation", None, "the translated file; .gz is read through gzip")
 program.string("reference", None, "the reference, with as many lines")
-program.list(
+program.comma_list(
     "measure",
     None,
     "any of paper (tokenised by Moses, German compounds split), moses (the same without splitting),"
