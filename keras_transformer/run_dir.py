@@ -155,11 +155,11 @@ class RunDir:
                 raise UserError(
                     f"{source}: the vocabulary of the {side} is missing; run kt-datagen"
                 )
-            if source.resolve() != copy.resolve():
-                temporary = folder / f".{name}.tmp"
-                shutil.copyfile(source, temporary)
-                os.replace(temporary, copy)
+            _copy_atomically(source, copy)
             vocabularies[side] = {"file": name, "sha256": sha256_of_file(copy)}
+        for name in problem.companion_files():
+            if (Path(data_dir) / name).is_file():
+                _copy_atomically(Path(data_dir) / name, folder / name)
         run = cls(
             path=folder,
             hparams=hparams,
@@ -248,6 +248,13 @@ class RunDir:
                 f" than the one in {self.path / RUN_FILE}), so its ids would mean other words;"
                 " give the original file"
             )
+
+
+def _copy_atomically(source: Path, copy: Path) -> None:
+    if source.resolve() != copy.resolve():
+        temporary = copy.with_name(f".{copy.name}.tmp")
+        shutil.copyfile(source, temporary)
+        os.replace(temporary, copy)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

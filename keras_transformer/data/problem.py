@@ -160,6 +160,13 @@ class Problem:
         """Vocabulary file names in the problem's direction; None for an encoder without one."""
         return self.oriented(self.feature_vocab_files())
 
+    def companion_files(self) -> list[str]:
+        """Names of files that decoding needs besides the vocabularies and finds beside them.
+
+        They are copied into a run directory if the data directory has them.
+        """
+        return []
+
     # ---- files ----------------------------------------------------------------------------
 
     @property
@@ -230,6 +237,11 @@ class Problem:
         """Plain text of the targets of a split, in the order of `source_lines`."""
         for sample in self.split_samples(split, data_dir, tmp_dir):
             yield self.oriented(sample)["targets"]
+
+    def prepare_input(self, text: str) -> str:
+        """A line to be decoded → the text the source encoder reads; a parsing problem tokenizes
+        here."""
+        return text
 
     def finish_output(self, text: str, source_text: str) -> str:
         """Decoded text → the line to be written; a parsing problem closes its brackets here."""
