@@ -227,7 +227,8 @@ def _outputs(rows: _Rows, top_beams: int) -> tuple[Any, Any]:
     any_finished = rows.finished_scores[:, :1] > IMPOSSIBLE
     scores = tf.where(any_finished, rows.finished_scores, rows.alive_log_probs)[:, :top_beams]
     ids = tf.where(any_finished[:, :, tf.newaxis], rows.finished_ids, rows.alive_ids)
-    real = scores > IMPOSSIBLE
+    # Not-a-number stays, so that a broken model is not taken for one with nothing to say.
+    real = ~(scores <= IMPOSSIBLE)
     return (
         tf.where(real[:, :, tf.newaxis], ids[:, :top_beams], 0),
         tf.where(real, scores, -INFINITY),

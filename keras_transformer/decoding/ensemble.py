@@ -1,0 +1,48 @@
+"""Several models as one step function: the mean of their probabilities.
+
+A sum of probabilities, not of log-probabilities, so that a subtoken one model rules out can still
+be said when the others want it (Sutskever et al. 2014, section 3.6, average this way).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+
+def start(models: Sequence[Any], inputs: Any) -> Any:
+    """One cache for all models; of a single model, its own.
+
+    Args:
+        models: with `start_decoding(inputs)`, see ARCHITECTURE.md.
+        inputs: int32 [B, S].
+    """
+    caches = [model.start_decoding(inputs) for model in models]
+    if len(models) == 1:
+        return caches[0]
+    return {part: [cache[part] for cache in caches] for part in ("memory", "self")}
+
+
+def step_function(models: Sequence[Any]) -> Callable[[Any, Any, Any], tuple[Any, Any]]:
+    """Step function over the cache of `start`: logits are log-probabilities of the mean.
+
+    To be made outside the decoding loop, in the function that holds it.
+    """
+    steps = [model.step_function() for model in models]
+    if len(models) == 1:
+        return steps[0]
+
+    def step_fn(ids: Any, step: Any, cache: Any) -> tuple[Any, Any]:
+        log_probs, caches = [], []
+        for number, own_step in enumerate(steps):
+            own = {part: cache[part][number] for part in ("memory", "self")}
+            logits, own = own_step(ids, step, own)
+            log_probs.append(tf.nn.log_softmax(tf.cast(logits, tf.float32)))
+            caches.append(own)
+        mean = tf.reduce_logsumexp(tf.stack(log_probs), axis=0) - math.log(len(models))
+        return mean, {part: [own[part] for own in caches] for part in ("memory", "self")}
+
+    return step_fn

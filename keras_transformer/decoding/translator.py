@@ -1,0 +1,419 @@
+"""Text in, text out: a trained model with its text encoders.
+
+    translator = Translator.load("runs/ende")
+    translator.translate(["A house."])[0].text            # a list gives a list
+    for translation in translator.translate(open_lines):  # an iterator gives an iterator
+
+Sentences are decoded in batches of like length and come back in the order they were given. A
+sentence's output does not depend on its neighbours (under the default length limit). Methods may
+be called from several threads.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import queue
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.decoding.constraints import END_OF_SENTENCE
+from keras_transformer.decoding.length_batches import (
+    Sentence,
+    as_tensor2tensor,
+    by_length,
+    pad,
+    windows,
+)
+from keras_transformer.decoding.lengths import decode_lengths
+from keras_transformer.decoding.loading import load_models
+from keras_transformer.decoding.options import DecodeOptions
+from keras_transformer.decoding.search_graph import SearchGraph
+from keras_transformer.decoding.translation import EMPTY, Hypothesis, Translation
+from keras_transformer.errors import UserError
+
+if TYPE_CHECKING:
+    from keras_transformer.data.problem import Problem
+
+logger = logging.getLogger(__name__)
+
+PADDING = 0
+# The search gives -1e7 to places it found no output for.
+NO_OUTPUT = -1e6
+# Batches that a window of a stream holds: enough to sort by length, few enough to see progress.
+BATCHES_OF_A_WINDOW = 16
+# Warnings about single lines; a file of nothing but long lines gets a count instead.
+MOST_LINE_WARNINGS = 20
+
+
+class Translator:
+    """A model, or an ensemble of models, with its text encoders.
+
+    Args:
+        models: the models of each device; an ensemble has several on each.
+        source_encoder, target_encoder: text to ids and back.
+        problem: finishes outputs (`Problem.finish_output`); None leaves them as decoded.
+        long_line: a source of more subtokens is decoded alone, with a warning. 0: none is long.
+        most_positions: rows of a learned position table, the most subtokens of a source or an
+            output; None if the model has no such limit.
+        devices: one for each of `models`; None leaves the place to TensorFlow.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[Sequence[Any]],
+        source_encoder: Any,
+        target_encoder: Any,
+        problem: Problem | None = None,
+        long_line: int = 256,
+        most_positions: int | None = None,
+        devices: Sequence[str | None] = (None,),
+    ) -> None:
+        self.models = [list(replica) for replica in models]
+        self.source_encoder = source_encoder
+        self.target_encoder = target_encoder
+        self.problem = problem
+        self.long_line = long_line
+        self.most_positions = most_positions
+        self._graphs = [
+            SearchGraph(replica, device)
+            for replica, device in zip(self.models, devices, strict=True)
+        ]
+        self._idle: queue.SimpleQueue[SearchGraph] = queue.SimpleQueue()
+        for graph in self._graphs:
+            self._idle.put(graph)
+
+    @classmethod
+    def load(
+        cls,
+        run_dir: str | os.PathLike[str],
+        checkpoint_path: str | Sequence[str] | None = None,
+        data_dir: str | None = None,
+        vocab_file: str | None = None,
+        source_vocab_file: str | None = None,
+        target_vocab_file: str | None = None,
+        usr_dir: str | None = None,
+        **t2t_options: Any,
+    ) -> Translator:
+        """The translator of a run directory, ours or Tensor2Tensor's.
+
+        Args:
+            run_dir: what kt-trainer (or t2t-trainer) wrote.
+            checkpoint_path: one checkpoint; several (a list, or commas between) make an ensemble
+                that averages their probabilities. None: the latest of the run directory.
+            data_dir, vocab_file, source_vocab_file, target_vocab_file: where the vocabularies
+                lie, if not where the run says.
+            usr_dir: the user's package, if the run's problem is defined there.
+            **t2t_options: what a Tensor2Tensor run directory does not say itself.
+
+        Raises:
+            UserError: a part is missing, damaged, or does not fit the others.
+        """
+        parts = load_models(
+            run_dir,
+            checkpoint_path,
+            usr_dir=usr_dir,
+            encoder_options={
+                "data_dir": data_dir,
+                "vocab_file": vocab_file,
+                "source_vocab_file": source_vocab_file,
+                "target_vocab_file": target_vocab_file,
+            },
+            t2t_options=t2t_options,
+        )
+        hp = parts.run.hparams
+        return cls(
+            parts.models,
+            parts.encoders["inputs"],
+            parts.encoders["targets"],
+            problem=parts.run.problem,
+            long_line=hp.max_length or hp.batch_size,
+            most_positions=hp.max_length if hp.pos == "emb" else None,
+            devices=parts.devices,
+        )
+
+    @overload
+    def translate(
+        self,
+        sentences: list[str] | tuple[str, ...],
+        options: DecodeOptions | None = None,
+        *,
+        prefixes: Iterable[str] | None = None,
+        attention: bool = False,
+        first_number: int = 0,
+        **changes: Any,
+    ) -> list[Translation]: ...
+
+    @overload
+    def translate(
+        self,
+        sentences: Iterable[str],
+        options: DecodeOptions | None = None,
+        *,
+        prefixes: Iterable[str] | None = None,
+        attention: bool = False,
+        first_number: int = 0,
+        **changes: Any,
+    ) -> Iterator[Translation]: ...
+
+    def translate(
+        self,
+        sentences: Iterable[str],
+        options: DecodeOptions | None = None,
+        *,
+        prefixes: Iterable[str] | None = None,
+        attention: bool = False,
+        first_number: int = 0,
+        **changes: Any,
+    ) -> list[Translation] | Iterator[Translation]:
+        """Translates sentences; a list or tuple gives a list, any other iterable an iterator.
+
+        A sentence of nothing but white space has an empty output and is not shown to the model.
+
+        Args:
+            sentences: text, one sentence each.
+            options: see `DecodeOptions`; None for the defaults.
+            prefixes: how each output must begin, "" for freely; as many as sentences.
+            attention: whether the attention weights of each best output are wanted: float32
+                [H, S, S], [H, T, T] and [H, T, S] under `encoder/layer_0/self_attention`,
+                `decoder/layer_0/self_attention`, `decoder/layer_0/cross_attention` …, S and T
+                counting the end of sentence. For one model, not for an ensemble.
+            first_number: number of the first sentence, from 0; warnings name lines by it, samples
+                are seeded by it.
+            **changes: options by name: `beam_size=4, alpha=0.6, n_best=4, …`.
+
+        Raises:
+            UserError: an option that is refused, a batch of one sentence that does not fit into
+                memory, or a model that gives no numbers.
+            TypeError: `sentences` is one string.
+        """
+        if isinstance(sentences, str):
+            raise TypeError("translate takes a list of sentences, not one string")
+        options = (options or DecodeOptions()).replace(**changes)
+        if attention and len(self.models[0]) > 1:
+            raise UserError("attention weights are those of one model: give one checkpoint_path")
+        stream = self._stream(sentences, options, prefixes, attention, first_number)
+        return list(stream) if isinstance(sentences, (list, tuple)) else stream
+
+    def _stream(
+        self,
+        sentences: Iterable[str],
+        options: DecodeOptions,
+        prefixes: Iterable[str] | None,
+        attention: bool,
+        first_number: int,
+    ) -> Iterator[Translation]:
+        size = None if options.length_limit == "batch" else BATCHES_OF_A_WINDOW * options.batch_size
+        pairs: Iterable[tuple[str, str]]
+        if prefixes is None:
+            pairs = ((sentence, "") for sentence in sentences)
+        else:
+            pairs = zip(sentences, prefixes, strict=True)
+        warned = _LineWarnings()
+        for window in windows(pairs, size):
+            encoded = self._encode(window, options, first_number, warned)
+            first_number += len(window)
+            found: list[tuple[Hypothesis, ...]] = [(EMPTY,) for _ in window]
+            if options.length_limit == "batch":
+                batches = as_tensor2tensor(encoded, options.batch_size)
+            else:
+                batches = by_length(encoded, options.batch_size, self.long_line or 1 << 30)
+            for batch, outputs in self._decode_batches(batches, options):
+                for sentence, hypotheses in zip(batch, outputs, strict=True):
+                    found[sentence.place] = hypotheses
+            weights: dict[int, dict[str, np.ndarray]] = {}
+            if attention:
+                weights = {s.place: self._attention(s, found[s.place][0]) for s in encoded}
+            for place, (source, _) in enumerate(window):
+                yield Translation(source, found[place], weights.get(place))
+        warned.close()
+
+    def _encode(
+        self,
+        window: Sequence[tuple[str, str]],
+        options: DecodeOptions,
+        first_number: int,
+        warned: _LineWarnings,
+    ) -> list[Sentence]:
+        """The sentences that have words, cut where they must be."""
+        cut = options.max_input_size if options.max_input_size > 0 else None
+        if self.most_positions is not None:
+            cut = min(cut or self.most_positions, self.most_positions)
+        encoded = []
+        for place, (source, prefix) in enumerate(window):
+            text = source.strip()
+            if not text:
+                continue
+            ids = [*self.source_encoder.encode(text), END_OF_SENTENCE]
+            number = first_number + place
+            if cut is not None and len(ids) > cut:
+                warned.say(
+                    f"line {number + 1} has {len(ids)} subtokens, more than the {cut} allowed:"
+                    " it is cut"
+                )
+                ids = [*ids[: cut - 1], END_OF_SENTENCE]
+            if self.long_line and len(ids) > self.long_line:
+                warned.say(
+                    f"line {number + 1} has {len(ids)} subtokens, more than the {self.long_line}"
+                    " the model was trained on: it is decoded alone, and its output may be poor"
+                    " (split it, or cut it with max_input_size)"
+                )
+            begin = tuple(self.target_encoder.encode(prefix)) if prefix.strip() else ()
+            encoded.append(Sentence(place, number, text, tuple(ids), begin))
+        return encoded
+
+    def _decode_batches(
+        self, batches: Sequence[list[Sentence]], options: DecodeOptions
+    ) -> Iterator[tuple[list[Sentence], list[tuple[Hypothesis, ...]]]]:
+        """Batches with their outputs; on several devices at the same time."""
+
+        def decode(batch: list[Sentence]) -> list[tuple[Hypothesis, ...]]:
+            limits = decode_lengths(
+                [len(sentence.ids) for sentence in batch],
+                options.extra_length,
+                options.length_limit,
+                self.most_positions,
+            )
+            graph = self._idle.get()
+            try:
+                return self._decode(graph, batch, limits, options)
+            finally:
+                self._idle.put(graph)
+
+        if len(self._graphs) == 1:
+            for batch in batches:
+                yield batch, decode(batch)
+            return
+        with ThreadPoolExecutor(len(self._graphs)) as pool:
+            yield from zip(batches, pool.map(decode, batches), strict=True)
+
+    def _decode(
+        self,
+        graph: SearchGraph,
+        batch: list[Sentence],
+        limits: list[int],
+        options: DecodeOptions,
+    ) -> list[tuple[Hypothesis, ...]]:
+        """The outputs of a batch; one that does not fit into memory is halved and tried again."""
+        prefix = pad([s.prefix for s in batch]) if any(s.prefix for s in batch) else None
+        try:
+            ids, scores = graph.search(
+                pad([sentence.ids for sentence in batch]),
+                limits,
+                options,
+                prefix,
+                [sentence.number for sentence in batch],
+            )
+        except tf.errors.ResourceExhaustedError:
+            if len(batch) == 1:
+                raise UserError(
+                    f"line {batch[0].number + 1} does not fit into memory even alone, with"
+                    f" {len(batch[0].ids)} subtokens: cut it with max_input_size, or lower"
+                    " beam_size or extra_length"
+                ) from None
+            half = len(batch) // 2
+            logger.warning("a batch of %d sentences does not fit: halved", len(batch))
+            return self._decode(graph, batch[:half], limits[:half], options) + self._decode(
+                graph, batch[half:], limits[half:], options
+            )
+        # A search among not-a-numbers finds nothing.
+        broken = np.isnan(scores).any(axis=1) | (scores <= NO_OUTPUT).all(axis=1)
+        if broken.any():
+            line = batch[int(np.argmax(broken))].number + 1
+            raise UserError(
+                f"the model gives not-a-number for line {line}: its checkpoint is broken, or"
+                " training had diverged; take an earlier checkpoint"
+            )
+        return [
+            self._hypotheses(sentence, own_ids, own_scores, options)
+            for sentence, own_ids, own_scores in zip(batch, ids, scores, strict=True)
+        ]
+
+    def _hypotheses(
+        self, sentence: Sentence, ids: np.ndarray, scores: np.ndarray, options: DecodeOptions
+    ) -> tuple[Hypothesis, ...]:
+        penalised = not options.sample and options.beam_size > 1
+        found = []
+        for row, score in zip(ids.tolist(), scores.tolist(), strict=True):
+            if score <= NO_OUTPUT:
+                continue
+            finished = END_OF_SENTENCE in row
+            said = row[: row.index(END_OF_SENTENCE)] if finished else _without_padding(row)
+            length = len(said) + finished
+            penalty = ((5 + length) / 6) ** options.alpha if penalised and finished else 1.0
+            found.append(
+                Hypothesis(
+                    text=self._text(said, sentence.text),
+                    score=score,
+                    log_probability=score * penalty,
+                    length=length,
+                    ids=tuple(said),
+                    finished=finished,
+                )
+            )
+        return tuple(found)
+
+    def _text(self, ids: Sequence[int], source: str) -> str:
+        # Rows that a vocab_divisor adds to the table mean nothing; padding is not text either.
+        known = [i for i in ids if i != PADDING and i < self.target_encoder.vocab_size]
+        text = self.target_encoder.decode(known)
+        if self.problem is not None:
+            text = self.problem.finish_output(text, source)
+        # One sentence is one line, whatever the model says.
+        return text.replace("\n", " ").replace("\r", " ")
+
+    def _attention(self, sentence: Sentence, output: Hypothesis) -> dict[str, np.ndarray]:
+        """Attention weights of the model while it is made to say `output`."""
+        targets = [*output.ids, *([END_OF_SENTENCE] if output.finished else [])]
+        if not targets:
+            return {}
+        features = {"inputs": pad([sentence.ids]), "targets": pad([targets])}
+        _, weights = self.models[0][0](features, training=False, return_attention=True)
+        return {name: weight.numpy()[0] for name, weight in weights.items()}
+
+    def losses(self, pairs: Iterable[tuple[str, str]], batch_size: int = 32) -> Iterator[float]:
+        """The model's loss on given outputs, one number for each (source, target).
+
+        The mean cross-entropy per target subtoken, natural logarithm, end of sentence included,
+        no label smoothing: what T2T's `--score_file` prints. Ensembles score with the mean of
+        their probabilities.
+        """
+        for window in windows(pairs, batch_size):
+            inputs = pad([[*self.source_encoder.encode(s.strip()), 1] for s, _ in window])
+            targets = pad([[*self.target_encoder.encode(t.strip()), 1] for _, t in window])
+            log_probs = [
+                tf.nn.log_softmax(model({"inputs": inputs, "targets": targets}, training=False))
+                for model in self.models[0]
+            ]
+            mean = tf.reduce_logsumexp(tf.stack(log_probs), axis=0) - math.log(len(log_probs))
+            said = tf.gather(mean, targets, batch_dims=2).numpy()
+            real = targets != PADDING
+            yield from (-(said * real).sum(axis=1) / real.sum(axis=1)).tolist()
+
+
+class _LineWarnings:
+    """Warnings about single lines: the first ones in full, then a count."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def say(self, message: str) -> None:
+        self.count += 1
+        if self.count <= MOST_LINE_WARNINGS:
+            logger.warning(message)
+
+    def close(self) -> None:
+        if self.count > MOST_LINE_WARNINGS:
+            logger.warning("and %d more long lines", self.count - MOST_LINE_WARNINGS)
+
+
+def _without_padding(row: list[int]) -> list[int]:
+    end = len(row)
+    while end and row[end - 1] == PADDING:
+        end -= 1
+    return row[:end]
