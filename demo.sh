@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# The main job on the embedded sample: text, model, translation, BLEU. No network, two cores.
+# Run again after an interruption, it goes on where it stopped. usage: demo.sh [FOLDER] [STEPS]
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+folder=${1:-demo_run}
+steps=${2:-1500}
+source=$folder/test.en
+reference=$folder/test.de
+translation=$folder/test.translated.de
+
+mkdir -p "$folder"
+for language in en de; do
+    gzip -dc "$here/problems/data/libreoffice-help.test.$language.gz" >"$folder/test.$language"
+done
+
+kt-datagen --problem=sample_ende --data_dir="$folder/data" --tmp_dir="$folder/tmp"
+kt-trainer --problem=sample_ende --hparams=tiny --data_dir="$folder/data" \
+    --output_dir="$folder/model" --train_steps="$steps"
+kt-decoder --output_dir="$folder/model" --decode_from_file="$source" --decode_to_file="$translation"
+
+echo
+echo "Ten sentences of the test set (s), their translation (t) and the reference (r):"
+paste -d '\n' "$source" "$translation" "$reference" |
+    awk 'NR > 30 { exit } { print substr("str", (NR - 1) % 3 + 1, 1) "  " $0 } NR % 3 == 0 { print "" }'
+kt-bleu --translation="$translation" --reference="$reference"
