@@ -20,7 +20,7 @@ import numpy as np
 from keras_transformer.errors import UserError
 from keras_transformer.training import checkpoints
 
-# What a run directory needs to be decoded from, so that the folder of the average can be used as one.
+# Beside the weights everything is copied, so that the folder can be decoded from like a run; but:
 _LEFT_BEHIND = ("train_log.jsonl", "checkpoint", "flags_t2t.txt")
 
 

@@ -42,6 +42,11 @@ OPTIMIZER = "optimizer/"
 # What a checkpoint of ours holds besides the model's variables.
 OTHERS = (GLOBAL_STEP, TRAIN_STATE, DATA_ITERATOR)
 
+
+class DamagedCheckpointError(UserError):
+    """A checkpoint whose bytes cannot be read back; the one before it may still be whole."""
+
+
 _STEP = re.compile(r"-(\d+)$")
 _READ_ERRORS = (tf.errors.OpError, ValueError, RuntimeError, OSError)
 
@@ -79,7 +84,9 @@ class Reader:
             self._shapes = self._reader.get_variable_to_shape_map()
             self._dtypes = self._reader.get_variable_to_dtype_map()
         except _READ_ERRORS as error:
-            raise UserError(f"{self.prefix}: the checkpoint is damaged: {_first(error)}") from None
+            raise DamagedCheckpointError(
+                f"{self.prefix}: the checkpoint is damaged: {_first(error)}"
+            ) from None
 
     def names(self) -> list[str]:
         """Names of all tensors, sorted."""
@@ -107,7 +114,7 @@ class Reader:
         try:
             return self._reader.get_tensor(name)
         except _READ_ERRORS as error:
-            raise UserError(
+            raise DamagedCheckpointError(
                 f"{self.prefix}: the tensor {name} is damaged: {_first(error)}"
             ) from None
 
@@ -118,7 +125,7 @@ class Reader:
                 prefix=self.prefix, tensor_names=[name], shape_and_slices=[""], dtypes=[tf.variant]
             )[0]
         except _READ_ERRORS as error:
-            raise UserError(
+            raise DamagedCheckpointError(
                 f"{self.prefix}: the tensor {name} is damaged: {_first(error)}"
             ) from None
 

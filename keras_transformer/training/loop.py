@@ -1,0 +1,194 @@
+"""The training loop: steps, time, checkpoints, reports. It has never heard of words."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.training import nan_watch, progress, schedule
+from keras_transformer.training.interruption import Interruption
+from keras_transformer.training.nan_watch import Describe, DivergedError
+from keras_transformer.training.train_log import TrainLog
+from keras_transformer.training.train_state import TrainState
+
+# A pipe or log gets a progress line at least this often, however slow the steps are; in seconds.
+LINE_EVERY = 60.0
+# A terminal's line is rewritten at most this often; in seconds.
+REWRITE_EVERY = 1.0
+
+
+class Ending(Enum):
+    """Why the loop came back."""
+
+    FINISHED = "all steps were made"
+    TIME = "the time was up"
+    DATA = "the data came to its end"
+    INTERRUPTED = "interrupted"
+    EARLY = "the evaluation did not improve"
+
+
+@dataclass(frozen=True)
+class LoopSettings:
+    """When to do what.
+
+    Attributes:
+        train_steps: total of updates, those of earlier runs included.
+        train_seconds: stop and save after so many seconds; 0: no limit.
+        save_steps: updates between checkpoints; 0: by time only.
+        save_seconds: seconds between checkpoints; 0: by steps only.
+        keep: newest checkpoints to keep.
+        log_steps: updates between reports.
+        skip_nan: leave out updates that are not finite instead of stopping.
+    """
+
+    train_steps: int
+    train_seconds: float = 0.0
+    save_steps: int = 1000
+    save_seconds: float = 0.0
+    keep: int = 20
+    log_steps: int = 100
+    skip_nan: bool = False
+
+
+class Loop:
+    """Trains until there is a reason to stop.
+
+    Args:
+        state: model, optimizer, step and data.
+        run_dir: where checkpoints go.
+        settings: when to do what.
+        log: where figures go.
+        screen: where lines go.
+        after_checkpoint: called with the prefix of each new checkpoint; returns True to stop.
+        describe: gives the text of a batch, for a batch that went wrong.
+    """
+
+    def __init__(
+        self,
+        state: TrainState,
+        run_dir: Path,
+        settings: LoopSettings,
+        log: TrainLog,
+        screen: progress.Screen,
+        after_checkpoint: Callable[[str], bool] = lambda prefix: False,
+        describe: Describe | None = None,
+    ):
+        self._state = state
+        self._run_dir = run_dir
+        self._settings = settings
+        self._log = log
+        self._screen = screen
+        self._after_checkpoint = after_checkpoint
+        self._describe = describe
+        self._meter = progress.Meter()
+        self._pending: tuple[int, Any, Any] | None = None
+        self._saved_step = state.step
+        self._saved_at = self._shown_at = self._began = time.monotonic()
+
+    def run(self, interruption: Interruption) -> Ending:
+        """Makes updates until all are made, time is up, or a signal comes; then saves.
+
+        Raises:
+            DivergedError: an update was not finite, and such ones are not to be skipped.
+        """
+        ending = None
+        while ending is None:
+            ending = self._reason_to_stop(interruption)
+            if ending is None:
+                ending = self._update()
+            if ending is None and self._is_save_due() and self._save():
+                ending = Ending.EARLY
+        self._check_pending()
+        if self._state.step > self._saved_step:
+            self._save()
+        self._screen.close()
+        return ending
+
+    def _reason_to_stop(self, interruption: Interruption) -> Ending | None:
+        settings = self._settings
+        if self._state.step >= settings.train_steps:
+            return Ending.FINISHED
+        if interruption.requested:
+            return Ending.INTERRUPTED
+        if settings.train_seconds and time.monotonic() - self._began >= settings.train_seconds:
+            return Ending.TIME
+        return None
+
+    def _update(self) -> Ending | None:
+        state = self._state
+        try:
+            batches = state.next_batches()
+        except StopIteration:
+            return Ending.DATA
+        hparams = state.train_step.hparams
+        rate = schedule.learning_rate(hparams, state.step, self._settings.train_steps)
+        result = state.train_step(batches, state.step, rate)
+        # The figures of the update before are read only now, while a GPU works on this one.
+        self._check_pending()
+        self._pending = (state.step, batches, result)
+        state.step += 1
+        self._report(rate)
+        return None
+
+    def _check_pending(self) -> None:
+        if self._pending is None:
+            return
+        step, batches, result = self._pending
+        self._pending = None
+        loss, norm = float(result.loss), float(result.gradient_norm)
+        if bool(result.finite):
+            self._meter.add(loss, float(result.source_tokens), float(result.target_tokens), norm)
+            return
+        if self._state.train_step.loss_scale is not None and math.isfinite(loss):
+            return  # float16 ran over; the loss scale was lowered
+        skipped = self._state.info["skipped_updates"] = (
+            self._state.info.get("skipped_updates", 0) + 1
+        )
+        path = nan_watch.save_batch(self._run_dir, step, batches, self._describe)
+        self._log.event("nan", step, loss=repr(loss), gradient_norm=repr(norm), batch=path)
+        text = nan_watch.message(step, loss, norm, path)
+        if not self._settings.skip_nan:
+            self._screen.close()
+            raise DivergedError(text)
+        self._screen.note(f"{text}; skipped, {skipped} so far")
+
+    def _report(self, rate: float) -> None:
+        step, now = self._state.step, time.monotonic()
+        if step % self._settings.log_steps == 0 or now - self._shown_at >= LINE_EVERY:
+            self._check_pending()
+            figures = self._meter.report()
+            if figures:
+                self._log.train(step, rate, figures)
+                self._show(rate, figures)
+        elif self._screen.is_terminal and now - self._shown_at >= REWRITE_EVERY:
+            figures = self._meter.so_far()
+            if figures:
+                self._show(rate, figures)
+
+    def _show(self, rate: float, figures: dict[str, float]) -> None:
+        text = progress.line(self._state.step, self._settings.train_steps, rate, figures)
+        self._screen.progress(text)
+        self._shown_at = time.monotonic()
+
+    def _is_save_due(self) -> bool:
+        settings = self._settings
+        by_steps = settings.save_steps and self._state.step % settings.save_steps == 0
+        waited = time.monotonic() - self._saved_at
+        return bool(by_steps or (settings.save_seconds and waited >= settings.save_seconds))
+
+    def _save(self) -> bool:
+        """Saves and evaluates; True if training is to stop."""
+        began = time.monotonic()
+        self._check_pending()
+        prefix = self._state.save(self._run_dir, self._settings.keep)
+        self._saved_step = self._state.step
+        self._log.event("checkpoint", self._state.step, path=prefix)
+        stop = self._after_checkpoint(prefix)
+        self._saved_at = time.monotonic()
+        self._meter.leave_out(self._saved_at - began)
+        return stop

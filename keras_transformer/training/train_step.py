@@ -1,0 +1,237 @@
+"""One update of the weights from one global batch, compiled.
+
+Each replica computes the gradient of its own sum of losses; sums and gradients are added up over
+the replicas (and over the batches of one accumulated update) and divided by the number of target
+tokens in all of them. So the update is that of one large batch, however it is cut up: a mean over
+tokens, never a mean of means.
+
+If the loss or the gradient is not finite the update is left out and said so: weights and the
+optimizer's state stay as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import keras
+import tensorflow as tf
+
+from keras_transformer.config import HParams
+from keras_transformer.layers.dropout import dropout_noise
+from keras_transformer.training import loss, optimizer
+from keras_transformer.training.distribution import first_replica, rows_of_replica
+from keras_transformer.training.loss_scale import LossScale
+
+Batch = Mapping[str, tf.Tensor]
+
+
+class StepResult(NamedTuple):
+    """What one update reports; tensors of one number each."""
+
+    loss: Any  # float32, smoothed, less its least value; mean over target tokens, in nats
+    source_tokens: Any  # float32, real positions of the source, EOS counted
+    target_tokens: Any  # float32, real positions of the target, EOS counted
+    gradient_norm: Any  # float32, global, before clipping, weight decay included
+    finite: Any  # bool, the update was made
+
+
+class TrainStep:
+    """A model, its optimizer, and the compiled functions that update them.
+
+    Make it under `strategy.scope()`.
+
+    Args:
+        model: called as `model(features, training=True)`, gives logits [B, T, V].
+        hparams: label smoothing, optimizer, clipping, weight decay.
+        strategy: the devices.
+        accumulate: batches whose gradients make one update.
+        loss_multiplier: the problem's factor on the loss.
+        seed: of the noise of dropout.
+        jit: compile the gradient with XLA (one compilation for each shape of batch).
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        hparams: HParams,
+        strategy: tf.distribute.Strategy,
+        accumulate: int = 1,
+        loss_multiplier: float = 1.0,
+        seed: int = 0,
+        jit: bool = False,
+    ):
+        self.model = model
+        self.hparams = hparams
+        self.strategy = strategy
+        self.accumulate = accumulate
+        self.loss_multiplier = loss_multiplier
+        self.seed = seed
+        self._replicas = strategy.num_replicas_in_sync
+        self._variables: dict[str, tf.Variable] = {
+            name: variable.value
+            for name, variable in model.named_weights().items()
+            if variable.trainable
+        }
+        self.optimizer = optimizer.from_hparams(hparams, self._variables)
+        self.loss_scale: LossScale | None = None
+        if hparams.activation_dtype == "float16" or hparams.gpu_automatic_mixed_precision:
+            self.loss_scale = LossScale(hparams.mixed_precision_optimizer_init_loss_scale)
+        self._accumulated = [
+            tf.Variable(
+                tf.zeros(shape),
+                trainable=False,
+                synchronization=tf.VariableSynchronization.ON_READ,
+                aggregation=tf.VariableAggregation.SUM,
+            )
+            for shape in [*(v.shape for v in self._variables.values()), [3]]
+            if accumulate > 1
+        ]
+        gradients = self._gradients_of_share
+        self._gradients = tf.function(gradients, jit_compile=True) if jit else gradients
+        self._update = tf.function(self._update_from_batch, reduce_retracing=True)
+        self._add_up = tf.function(self._accumulate_batch, reduce_retracing=True)
+
+    def state(self) -> dict[str, tf.Variable]:
+        """Name → variable of all that an update changes besides the weights."""
+        state = {f"optimizer/{name}": each for name, each in self.optimizer.state().items()}
+        if self.loss_scale is not None:
+            state |= {f"optimizer/{name}": each for name, each in self.loss_scale.state().items()}
+        return state
+
+    def __call__(self, batches: list[Batch], step: int, rate: float) -> StepResult:
+        """Makes one update.
+
+        Args:
+            batches: `accumulate` global batches of ids.
+            step: updates done before.
+            rate: the learning rate.
+        """
+        for number, batch in enumerate(batches[:-1]):
+            self._add_up(dict(batch), tf.constant([step, number + 1]))
+        return self._update(
+            dict(batches[-1]), tf.constant([step, 0]), tf.constant(rate, tf.float32)
+        )
+
+    def _accumulate_batch(self, batch: Batch, noise: tf.Tensor) -> None:
+        def add(batch: Batch, noise: tf.Tensor) -> None:
+            gradients, sums = self._replica_gradients(batch, noise)
+            for total, part in zip(self._accumulated, [*gradients, sums], strict=True):
+                total.assign_add(part)
+
+        self.strategy.run(add, args=(batch, noise))
+
+    def _update_from_batch(self, batch: Batch, noise: tf.Tensor, rate: tf.Tensor) -> StepResult:
+        def compute(batch: Batch, noise: tf.Tensor) -> tuple[list[tf.Tensor], tf.Tensor]:
+            gradients, sums = self._replica_gradients(batch, noise)
+            if not self._accumulated:
+                return gradients, sums
+            parts = []
+            for total, part in zip(self._accumulated, [*gradients, sums], strict=True):
+                parts.append(part + total)
+                total.assign(tf.zeros_like(total))
+            return parts[:-1], parts[-1]
+
+        gradients, sums = self.strategy.run(compute, args=(batch, noise))
+        variables = list(self._variables.values())
+        gradients = self.strategy.extended.batch_reduce_to(
+            tf.distribute.ReduceOp.SUM, list(zip(gradients, variables, strict=True))
+        )
+        sums = self.strategy.reduce(tf.distribute.ReduceOp.SUM, sums, axis=None)
+        losses, source_tokens, target_tokens = tf.unstack(sums)
+        tokens = tf.maximum(target_tokens, 1.0)
+        mean_loss = losses * self.loss_multiplier / tokens
+        factor = self.loss_multiplier / (tokens * self._scale())
+
+        norm = self._gradient_norm(gradients, factor)
+        finite = tf.math.is_finite(norm) & tf.math.is_finite(mean_loss)
+        clipping = tf.ones([])
+        if self.hparams.clip_grad_norm:
+            bound = self.hparams.clip_grad_norm
+            clipping = bound / tf.maximum(norm, bound)
+
+        def apply() -> tf.Tensor:
+            self._apply(gradients, factor, clipping, noise[0], rate)
+            return tf.constant(True)
+
+        tf.cond(finite, apply, lambda: tf.constant(False))
+        if self.loss_scale is not None:
+            self.loss_scale.update(finite)
+        return StepResult(mean_loss, source_tokens, target_tokens, norm, finite)
+
+    def _replica_gradients(
+        self, batch: Batch, noise: tf.Tensor
+    ) -> tuple[list[tf.Tensor], tf.Tensor]:
+        """In replica context: the gradient of this replica's share, and its three sums."""
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        share = rows_of_replica(batch, replica, self._replicas)
+        # Different noise on every replica and for every batch of one update.
+        seed = tf.random.experimental.stateless_fold_in(
+            tf.stack([tf.constant(self.seed), noise[0]]), noise[1] * self._replicas + replica
+        )
+        return self._gradients(share, seed, self._scale())
+
+    def _gradients_of_share(
+        self, share: Batch, seed: tf.Tensor, scale: tf.Tensor
+    ) -> tuple[list[tf.Tensor], tf.Tensor]:
+        variables = list(self._variables.values())
+        with dropout_noise(seed), tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(variables)
+            logits = self.model(share, training=True)
+            total, tokens = loss.padded_cross_entropy(
+                logits, share["targets"], self.hparams.label_smoothing
+            )
+            objective = total * scale
+        gradients = tape.gradient(
+            objective, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
+        source_tokens = tf.math.count_nonzero(share["inputs"], dtype=tf.float32)
+        dense = [tf.convert_to_tensor(gradient) for gradient in gradients]
+        return dense, tf.stack([total, source_tokens, tokens])
+
+    def _scale(self) -> tf.Tensor:
+        """Factor on the sum of losses before differentiation, taken off the gradients again."""
+        if self.loss_scale is None:
+            return tf.ones([])
+        # T2T scales a mean over tokens; a scaled sum would overflow in float16.
+        return self.loss_scale.factor() / float(self.hparams.batch_size)
+
+    def _decay(self, name: str) -> float:
+        return self.hparams.weight_decay if optimizer.decays(name) else 0.0
+
+    def _gradient_norm(self, gradients: list[Any], factor: tf.Tensor) -> tf.Tensor:
+        local = [first_replica(self.strategy, gradient) for gradient in gradients]
+        if not self.hparams.weight_decay:
+            return tf.linalg.global_norm(local) * factor
+        weights = [first_replica(self.strategy, v) for v in self._variables.values()]
+        return tf.linalg.global_norm(
+            [
+                gradient * factor + self._decay(name) * weight
+                for name, gradient, weight in zip(self._variables, local, weights, strict=True)
+            ]
+        )
+
+    def _apply(
+        self,
+        gradients: list[Any],
+        factor: tf.Tensor,
+        clipping: tf.Tensor,
+        step: tf.Tensor,
+        rate: tf.Tensor,
+    ) -> None:
+        shared = self.optimizer.begin(tf.cast(step, tf.int64))
+        for (name, variable), gradient in zip(self._variables.items(), gradients, strict=True):
+            decay = self._decay(name)
+
+            def update(
+                copy: tf.Variable, raw: tf.Tensor, slots: dict[str, tf.Variable], decay: float
+            ) -> None:
+                mean = raw * (factor * clipping)
+                if decay:
+                    mean += (decay * clipping) * copy
+                self.optimizer.update_variable(copy, mean, slots, shared, rate)
+
+            self.strategy.extended.update(
+                variable, update, args=(gradient, self.optimizer.slots(name), decay)
+            )
+        self.optimizer.finish()
