@@ -30,8 +30,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_OPENS_A_QUOTE_AFTER = ("", "(", "[", "{", "<", "--", "``", "`", "...")
-_CLOSERS = frozenset({"''", "'", ")", "]", "}", ">"})
+_OPENS_A_QUOTE_AFTER = ("", "(", "[", "{", "<", "--", "``", "`", "...", '"')
+_CLOSERS = frozenset({'"', "''", "'", ")", "]", "}", ">"})
 
 _SUFFIX = re.compile(r"(?i)(?<=.)(?:n't|'s|'m|'d|'ll|'re|'ve|')$")
 # Written as one word, two words in the treebank: how many letters the first one has.
@@ -45,14 +45,8 @@ _CLIPPED = frozenset(
     | {"'s", "'m", "'d", "'t", "'ll", "'re", "'ve"}
 )
 
-# A sentence that ends in one of these has another full stop after it, as in the treebank. Single
-# letters with full stops (`U.S.`, `p.m.`) are found without a list.
-_ABBREVIATIONS = frozenset(
-    {"Mr.", "Mrs.", "Ms.", "Dr.", "Prof.", "St.", "Jr.", "Sr.", "Gen.", "Sen.", "Rep.", "Gov."}
-    | {"Inc.", "Corp.", "Co.", "Ltd.", "Cos.", "Bros.", "Messrs.", "vs.", "etc."}
-    | {"Jan.", "Feb.", "Aug.", "Sept.", "Oct.", "Nov.", "Dec."}
-    | {"Calif.", "Conn.", "Mass.", "Mich.", "Pa.", "Fla.", "Ill.", "Va."}
-)
+# `U.S.`, `p.m.`: a sentence that ends in one of these has another full stop after it in the
+# treebank; `Inc.` and its like lose theirs.
 _LETTERS_WITH_STOPS = re.compile(r"(?:[^\W\d]\.){2,}$")
 
 
@@ -65,17 +59,17 @@ def penn_tokenize(sentence: str, escape_slashes: bool = False) -> list[str]:
         escape_slashes: write `\\/` and `\\*` for `/` and `*`, as the LDC's Wall Street Journal
             trees do; later treebanks do not.
     """
-    tokens: list[str] = []
+    tokens: list[tuple[str, str]] = []  # with the token before in the same run of letters
     for chunk in sentence.translate(_TYPOGRAPHIC).split():  # a no-break space is a blank here
-        before = ""  # the token before in this chunk: quotation marks open after a blank
+        before = ""
         for token in _TOKEN.findall(chunk):
-            for word in _words(token, before):
-                tokens.append(word)
-            before = tokens[-1]
+            tokens.append((token, before))
+            before = token
     _cut_final_stop(tokens)
+    words = [word for token, before in tokens for word in _words(token, before)]
     if escape_slashes:
-        tokens = [re.sub(r"(?<!\\)[/*]", r"\\\g<0>", token) for token in tokens]
-    return tokens
+        words = [re.sub(r"(?<!\\)[/*]", r"\\\g<0>", word) for word in words]
+    return words
 
 
 def _words(token: str, before: str) -> list[str]:
@@ -100,13 +94,18 @@ def _words(token: str, before: str) -> list[str]:
     return [*words, token, *reversed(endings)]
 
 
-def _cut_final_stop(tokens: list[str]) -> None:
-    """Cuts off the full stop of the last word that is not a closing mark, in place."""
+def _cut_final_stop(tokens: list[tuple[str, str]]) -> None:
+    """Cuts off the full stop of the last token that is not a closing mark, in place."""
     place = len(tokens) - 1
-    while place > 0 and tokens[place] in _CLOSERS:
+    while place > 0 and tokens[place][0] in _CLOSERS:
         place -= 1
-    word = tokens[place] if tokens else ""
+    token, before = tokens[place] if tokens else ("", "")
+    word = token.rstrip("'")  # `'Go.'` has its quotation mark still on
     if len(word) < 2 or not word.endswith(".") or set(word) == {"."}:
         return
-    is_abbreviation = word in _ABBREVIATIONS or _LETTERS_WITH_STOPS.search(word)
-    tokens[place : place + 1] = [word if is_abbreviation else word[:-1], "."]
+    rest = [("'", ".") for _ in token[len(word) :]]
+    tokens[place : place + 1] = [
+        (word if _LETTERS_WITH_STOPS.search(word) else word[:-1], before),
+        (".", word),
+        *rest,
+    ]

@@ -17,6 +17,9 @@ CASES = [
     ("I'll, we've, she'd, I'm, you're", "I 'll , we 've , she 'd , I 'm , you 're"),
     ("He couldn't've cannot gonna", "He could n't 've can not gon na"),
     ("'Tis Cannot", "'T is Can not"),
+    ("We don't.", "We do n't ."),
+    ("It's John's.", "It 's John 's ."),
+    ("He said: 'No, you can't.'", "He said : ` No , you ca n't . '"),
     # quotation marks
     ('"Go!" he said.', "`` Go ! '' he said ."),
     ('He said, "Go."', "He said , `` Go . ''"),
@@ -27,9 +30,9 @@ CASES = [
     # numbers, money, times
     ("It rose 1,234.5%, to $3.50 at 10:30.", "It rose 1,234.5 % , to $ 3.50 at 10:30 ."),
     ("US$5 and C$6; #7", "US$ 5 and C$ 6 ; # 7"),
-    # full stops: only the last one, and one more after an abbreviation
+    # full stops: only the last one, and one more after letters with stops
     ("Mr. Smith left.", "Mr. Smith left ."),
-    ("He works for Acme Inc.", "He works for Acme Inc. ."),
+    ("He works for Acme Inc.", "He works for Acme Inc ."),
     ("in the U.S.", "in the U.S. ."),
     ("(See p. 5.)", "( See p. 5 . )"),
     ("Wait...", "Wait ..."),
