@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,28 @@ def test_biases_of_2017():
     plain = count_parameters(kt.hparams("base"), 100)
     biased = count_parameters(kt.hparams("base", "attention_bias=true"), 100)
     assert biased["attention"] - plain["attention"] == 18 * 4 * 512
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides", "vocab_sizes"),
+    [
+        ("transformer_base_v1", "", (50, 50)),
+        ("transformer_base", "", (50, 60)),
+        ("transformer_base", "attention_bias=true,attention_key_channels=16", (50, 50)),
+        ("transformer_base", "pos=emb,max_length=20,use_target_space_embedding=false", (50, 50)),
+        ("transformer_base_v1", "num_encoder_layers=1,num_decoder_layers=3", (50, 50)),
+        (
+            "transformer_base_v1",
+            "shared_embedding=true,shared_embedding_and_softmax_weights=false,vocab_divisor=16",
+            (50, 50),
+        ),
+    ],
+)
+def test_real_models(name, overrides, vocab_sizes):
+    hp = kt.hparams(name, f"{TINY},{overrides}")
+    model = kt.Transformer.from_hparams(
+        hp, source_vocab_size=vocab_sizes[0], target_vocab_size=vocab_sizes[1]
+    )
+    model({"inputs": [[3, 1]], "targets": [[4, 1]]}, training=False)
+    built = sum(math.prod(variable.shape) for variable in model.trainable_variables)
+    assert count_parameters(hp, *vocab_sizes)["total"] == built
