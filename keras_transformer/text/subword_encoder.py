@@ -158,6 +158,13 @@ class SubwordTextEncoder:
           UserError: if an entry would not read back since it holds a line end (CR or LF) or half
             of a surrogate pair; the message shows it.
         """
+        for number, entry in enumerate(self._subtokens):
+            if "\n" in entry or "\r" in entry:
+                raise UserError(
+                    f"the subtoken {entry!r} (id {number}) holds a line end (CR or LF) and would "
+                    f"not read back from {path}: take line ends out of the text it is learned "
+                    "from, as reading a file by lines does"
+                )
         write_lines(path, map(_quoted, self._subtokens))
 
     def sha256(self) -> str:
