@@ -20,6 +20,7 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -139,10 +140,14 @@ class RunDir:
         hparams_set: str | None = None,
         usr_dir: str | None = None,
         target_space_id: int | None = None,
+        vocabulary_paths: Mapping[str, Path | None] | None = None,
     ) -> RunDir:
         """Begins a run directory: settings, problem, and copies of the vocabularies of `data_dir`.
 
         `run.json` is written last; a directory without it was never begun.
+
+        Args:
+            vocabulary_paths: side → vocabulary file, where they lie elsewhere or bear other names.
         """
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
@@ -150,7 +155,8 @@ class RunDir:
         for side, name in problem.vocab_files().items():
             if name is None:
                 continue
-            source, copy = Path(data_dir) / name, folder / name
+            given = (vocabulary_paths or {}).get(side)
+            source, copy = given or Path(data_dir) / name, folder / name
             if not source.is_file():
                 raise UserError(
                     f"{source}: the vocabulary of the {side} is missing; run kt-datagen"
@@ -172,7 +178,7 @@ class RunDir:
         for side, encoder in problem.encoders(folder).items():
             if side in vocabularies:
                 vocabularies[side]["size"] = encoder.vocab_size
-        write_text_atomically(folder / HPARAMS_FILE, hparams.to_json())
+        write_text_atomically(folder / HPARAMS_FILE, hparams.to_json(data_dir=str(run.data_dir)))
         record = {
             "format": FORMAT,
             "problem": problem.full_name,
@@ -199,20 +205,33 @@ class RunDir:
             UserError: a vocabulary is nowhere (every place tried is listed), or is not the one
                 the model was trained with (size or sha256 differ).
         """
-        given = {
-            "inputs": source_vocab_file or vocab_file,
-            "targets": target_vocab_file or vocab_file,
-        }
-        paths: dict[str, Path | None] = {}
-        for side, name in self.problem.vocab_files().items():
-            paths[side] = (
-                None if name is None else self._find(side, name, given.get(side), data_dir)
-            )
+        paths = self.vocabulary_paths(data_dir, vocab_file, source_vocab_file, target_vocab_file)
         encoders = self.problem.encoders_from_files(paths)
         for side, path in paths.items():
             if path is not None and side in self.vocabularies:
                 self._check_vocabulary(side, path, encoders[side].vocab_size)
         return encoders
+
+    def vocabulary_paths(
+        self,
+        data_dir: str | os.PathLike[str] | None = None,
+        vocab_file: str | None = None,
+        source_vocab_file: str | None = None,
+        target_vocab_file: str | None = None,
+    ) -> dict[str, Path | None]:
+        """Side → vocabulary file; None for an encoder that has none. See `encoders`.
+
+        Raises:
+            UserError: a vocabulary is nowhere; every place tried is listed.
+        """
+        given = {
+            "inputs": source_vocab_file or vocab_file,
+            "targets": target_vocab_file or vocab_file,
+        }
+        return {
+            side: None if name is None else self._find(side, name, given.get(side), data_dir)
+            for side, name in self.problem.vocab_files().items()
+        }
 
     def _find(
         self, side: str, name: str, given: str | None, data_dir: str | os.PathLike[str] | None
