@@ -108,13 +108,11 @@ class ParsingProblem(Text2TextProblem):
         return f"{stem}.words", f"{stem}.trees"
 
     def get_or_create_vocab(self, data_dir: str, tmp_dir: str) -> None:
+        """Learns the vocabularies, and writes the other files that stand beside the shards."""
         super().get_or_create_vocab(data_dir, tmp_dir)
         path = Path(data_dir, self.labels_filename)
         if not path.is_file():
             LabelInventory.learn(self.label_trees(tmp_dir)).save(path)
-
-    def generate_data(self, data_dir: str, tmp_dir: str, task_id: int = -1) -> None:
-        super().generate_data(data_dir, tmp_dir, task_id)
         self.write_gold_files(data_dir, tmp_dir)
 
     def write_gold_files(self, data_dir: str, tmp_dir: str) -> None:
@@ -279,7 +277,8 @@ class TreebankProblem(ParsingProblem):
         """
         if self._named[split]:
             return named_files(self._named[split])
-        return find_files(self._parsing_path or tmp_dir, split, self._sections[split])
+        base = self._parsing_path or tmp_dir
+        return find_files(base, split, self._sections[split]) if base else []
 
     def prepare_sources(self, data_dir: str, tmp_dir: str) -> None:
         wanted = (DatasetSplit.TRAIN, DatasetSplit.EVAL)
@@ -294,7 +293,10 @@ class TreebankProblem(ParsingProblem):
             named_files(name)
 
     def _corpus_is_missing(self, split: str, tmp_dir: str) -> bool:
-        return not self.tree_files(split, tmp_dir)
+        try:
+            return not self.tree_files(split, tmp_dir)
+        except UserError:  # files that were named are not on this machine
+            return True
 
     def trees(self, split: str, tmp_dir: str) -> Iterator[Tree]:
         files = self.tree_files(split, tmp_dir)

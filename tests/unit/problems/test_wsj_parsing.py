@@ -40,7 +40,6 @@ def treebank(tmp_path_factory) -> Path:
 def make_data(problem, data_dir: Path, tmp_dir: Path) -> None:
     data_dir.mkdir(exist_ok=True)
     generation.generate(problem, str(data_dir), str(tmp_dir), num_workers=1)
-    problem.write_gold_files(str(data_dir), str(tmp_dir))
 
 
 def examples(problem, data_dir: Path, split: str) -> list[dict[str, list[int]]]:
@@ -95,6 +94,16 @@ def test_data_of_an_ldc_treebank(treebank, tmp_path):
     labels = LabelInventory.load(tmp_path / "wsj_parsing.labels.json")
     assert "NP" in labels.phrases and "NN" in labels.tags and "," in labels.punctuation
     assert problem.companion_files() == ["wsj_parsing.labels.json"]
+
+
+def test_data_is_used_where_the_treebank_is_not(treebank, tmp_path):
+    (tmp_path / "own.trees").write_text(f"{next(made_up_trees(1))}\n")
+    options = {name: str(tmp_path / "own.trees") for name in ("train_trees", "dev_trees")}
+    make_data(registry.problem("wsj_parsing", **options), tmp_path, treebank)
+    elsewhere = {name: "/no/such/file.trees" for name in options}
+    problem = registry.problem("wsj_parsing", **elsewhere)
+    make_data(problem, tmp_path, Path())
+    assert len(list(problem.source_lines("dev", str(tmp_path)))) == 1
 
 
 def test_function_tags_may_be_kept(treebank):
