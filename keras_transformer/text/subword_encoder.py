@@ -8,6 +8,7 @@ in every id, string and byte of a file.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -39,11 +40,9 @@ class SubwordTextEncoder:
         self._subtokens = tuple(subtokens)
         self._id_of = {entry: i for i, entry in enumerate(self._subtokens) if entry}
         self._alphabet = frozenset(ESCAPE_CHARACTERS).union(*self._subtokens)
-        self._longest_by_start: dict[str, int] = {}
-        for entry in self._id_of:
-            self._longest_by_start[entry[0]] = max(
-                len(entry), self._longest_by_start.get(entry[0], 0)
-            )
+        self._lengths_by_start = _lengths_by_start(self._id_of)
+        plain = "".join(sorted(self._alphabet - set("\\_\n")))
+        self._find_to_escape = re.compile(f"[^{re.escape(plain)}]").search
         self._ids_by_token = _TokenCache(self)
 
     @property
@@ -90,19 +89,22 @@ class SubwordTextEncoder:
         Raises:
           UserError: as `encode`.
         """
-        escaped = escape_token(token, self._alphabet)
+        if self._find_to_escape(token) is None:
+            escaped = token + "_"
+        else:
+            escaped = escape_token(token, self._alphabet)
         id_of = self._id_of
-        longest_by_start = self._longest_by_start
+        lengths_by_start = self._lengths_by_start
         end_of_token = len(escaped)
         ids = []
         start = 0
         while start < end_of_token:
-            longest = longest_by_start.get(escaped[start], 0)
-            for end in range(min(start + longest, end_of_token), start, -1):
-                found = id_of.get(escaped[start:end])
+            # A length past the end of the token tries all that is left, and ends the loop.
+            for length in lengths_by_start.get(escaped[start : start + 3], (2, 1)):
+                found = id_of.get(escaped[start : start + length])
                 if found is not None:
                     ids.append(found)
-                    start = end
+                    start += length
                     break
             else:
                 raise UserError(missing_character_message(escaped[start], token))
@@ -125,7 +127,10 @@ class SubwordTextEncoder:
         subtokens = self._subtokens
         size = len(subtokens)
         escaped = "".join([subtokens[i] for i in ids if 0 <= i < size])
-        return detokenize([unescape_token(part) for part in escaped.split("_") if part])
+        parts = [part for part in escaped.split("_") if part]
+        if "\\" in escaped:
+            parts = [unescape_token(part) for part in parts]
+        return detokenize(parts)
 
     def decode_list(self, ids: Iterable[int]) -> list[str]:
         """The entry of each id, the empty string for an id outside 0 .. V-1."""
@@ -248,6 +253,15 @@ class _TokenCache(dict[str, tuple[int, ...]]):
                 self.clear()
             self[token] = ids
         return ids
+
+
+def _lengths_by_start(entries: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """Lengths to try, longest first, for a text that starts with these three characters."""
+    lengths: dict[str, set[int]] = {}
+    for entry in entries:
+        if len(entry) >= 3:
+            lengths.setdefault(entry[:3], set()).add(len(entry))
+    return {start: (*sorted(found, reverse=True), 2, 1) for start, found in lengths.items()}
 
 
 def missing_character_message(character: str, token: str) -> str:

@@ -7,6 +7,7 @@ the very start or end of the text it is kept. The round trip is exact for every 
 
 from __future__ import annotations
 
+import bisect
 import functools
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -30,11 +31,10 @@ def detokenize(tokens: Sequence[str]) -> str:
     Args:
       tokens: none of them empty.
     """
-    is_alphanumeric = _alphanumeric_start()
     pieces = []
     after_word = False
     for token in tokens:
-        word = is_alphanumeric(token) is not None
+        word = _is_alphanumeric[token[0]]
         if after_word and word:
             pieces.append(" ")
         pieces.append(token)
@@ -54,9 +54,18 @@ def token_cutter(text: str) -> Callable[[str], list[str]]:
     return _cut_all()
 
 
-@functools.cache
-def _alphanumeric_start() -> Callable[[str], re.Match[str] | None]:
-    return re.compile(f"[{_character_class(alphanumeric_ranges(), _LAST_CODE_POINT)}]").match
+class _ClassOfCharacter(dict[str, bool]):
+    """Whether a character is alphanumeric, found out when first asked."""
+
+    def __missing__(self, character: str) -> bool:
+        code_point = ord(character)
+        following = bisect.bisect_right(alphanumeric_ranges(), (code_point, _LAST_CODE_POINT))
+        word = following > 0 and code_point <= alphanumeric_ranges()[following - 1][1]
+        self[character] = word
+        return word
+
+
+_is_alphanumeric = _ClassOfCharacter()
 
 
 def _cutter(last_code_point: int) -> Callable[[str], list[str]]:
