@@ -17,9 +17,9 @@ nothing that a later run would trust.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,8 @@ from keras_transformer.errors import UserError
 
 if TYPE_CHECKING:
     import keras
+
+logger = logging.getLogger(__name__)
 
 PREFIX = "model.ckpt"
 LIST_FILE = "checkpoint"
@@ -186,13 +188,13 @@ def candidates(run_dir: str | os.PathLike[str]) -> Iterator[str]:
         return
     newest = step_of(named) if named is not None else max(steps, default=-1)
     if named is not None and newest not in steps:
-        warnings.warn(f"{named} is missing or cut off; trying the one before it", stacklevel=2)
+        logger.warning("%s is missing or cut off: trying the one before it", named)
     for step in reversed([step for step in steps if step <= newest]):
         candidate = path_of(run_dir, step)
         if _is_sound(candidate):
             yield candidate
         else:
-            warnings.warn(f"{candidate} is damaged; trying the one before it", stacklevel=2)
+            logger.warning("%s is damaged: trying the one before it", candidate)
 
 
 def latest(run_dir: str | os.PathLike[str]) -> str | None:

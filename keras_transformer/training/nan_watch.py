@@ -44,7 +44,7 @@ def save_batch(
 def message(step: int, loss: float, norm: float, path: str) -> str:
     """What the user is told."""
     return (
-        f"step {step}: loss {loss}, gradient norm {norm}: not a finite number. The weights are those"
-        f" before this step; its batch is in {path}. Usual reasons: a learning rate too high, a"
-        " warm-up too short, or batches far below the recipe's. --on_nan=skip leaves such steps out"
+        f"step {step}: loss {loss}, gradient norm {norm}: not a finite number. The weights are"
+        f" those before this step; its batch is in {path}. Usual reasons: a learning rate too high,"
+        " a warm-up too short, batches far below the recipe's. --on_nan=skip leaves such steps out"
     )

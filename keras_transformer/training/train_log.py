@@ -13,12 +13,28 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 LOG_FILE = "train_log.jsonl"
 EVAL_FOLDER = "eval"
+
+
+def events(run_dir: str | os.PathLike[str], kind: str) -> Iterator[dict[str, Any]]:
+    """The lines of one event in the order written; a line cut off by a kill is left out."""
+    path = os.path.join(run_dir, LOG_FILE)
+    if not os.path.isfile(path):
+        return
+    with open(path, encoding="utf-8") as stream:
+        for text in stream:
+            try:
+                record = json.loads(text)
+            except ValueError:
+                continue
+            if isinstance(record, dict) and record.get("event") == kind:
+                yield record
 
 
 class TrainLog:
@@ -58,13 +74,25 @@ class TrainLog:
         named = {name if name == "loss" else self._tag + name: v for name, v in figures.items()}
         self._scalars("eval", step, named)
 
-    def _scalars(self, kind: str, step: int, values: dict[str, float]) -> None:
+    def translations(self, step: int, triples: Sequence[tuple[str, str, str]]) -> None:
+        """Shows source, translation and reference of a few sentences in TensorBoard."""
+        rows = ["| source | translation | reference |", "| --- | --- | --- |"]
+        for triple in triples:
+            cells = (text.replace("|", "\\|").replace("\n", " ") for text in triple)
+            rows.append("| " + " | ".join(cells) + " |")
+        with self._writer("eval").as_default(step=step):
+            tf.summary.text("translations", "\n".join(rows))
+
+    def _writer(self, kind: str) -> tf.summary.SummaryWriter:
         if kind not in self._writers:
             self._writers[kind] = tf.summary.create_file_writer(self._folders[kind])
-        with self._writers[kind].as_default(step=step):
+        return self._writers[kind]
+
+    def _scalars(self, kind: str, step: int, values: dict[str, float]) -> None:
+        with self._writer(kind).as_default(step=step):
             for name, value in values.items():
                 tf.summary.scalar(name, value)
-        self._writers[kind].flush()
+        self._writer(kind).flush()
 
     def close(self) -> None:
         """Closes the event files."""

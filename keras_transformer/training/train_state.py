@@ -7,8 +7,8 @@ no state of its own.
 
 from __future__ import annotations
 
+import logging
 import os
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +17,8 @@ import tensorflow as tf
 from keras_transformer.errors import UserError
 from keras_transformer.training import checkpoints
 from keras_transformer.training.train_step import TrainStep
+
+logger = logging.getLogger(__name__)
 
 
 class TrainState:
@@ -73,7 +75,7 @@ class TrainState:
                 return prefix
             except checkpoints.DamagedCheckpointError as error:
                 damaged = error
-                warnings.warn(f"{error}; trying the one before it", stacklevel=2)
+                logger.warning("%s; trying the one before it", error)
         if damaged is not None:
             raise UserError(f"every checkpoint in {run_dir} is damaged: {damaged}")
         return None
@@ -92,17 +94,14 @@ class TrainState:
         fingerprint = info.pop("data", {})
         self.step, self.info = reader.global_step, info
         if checkpoints.DATA_ITERATOR not in reader:
-            warnings.warn(f"{prefix} holds no position in the data: it is read anew", stacklevel=3)
+            logger.warning("%s holds no position in the data: it is read anew", prefix)
         elif fingerprint != self._fingerprint:
             changed = sorted(
                 key
                 for key in {*fingerprint, *self._fingerprint}
                 if fingerprint.get(key) != self._fingerprint.get(key)
             )
-            warnings.warn(
-                f"the data is read anew from its beginning, since {', '.join(changed)} changed",
-                stacklevel=3,
-            )
+            logger.warning("the data is read in a new order, since %s changed", ", ".join(changed))
         else:
             tf.raw_ops.DeserializeIterator(
                 resource_handle=self._iterator._iterator_resource,

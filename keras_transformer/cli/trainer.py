@@ -1,0 +1,131 @@
+"""`kt-trainer`: trains a model, from raw text if need be, and evaluates it."""
+
+from __future__ import annotations
+
+import sys
+
+from keras_transformer.cli.log import show_log
+from keras_transformer.cli.problem_flags import add_problem_flags
+from keras_transformer.cli.program import Flags, Program
+from keras_transformer.errors import UserError
+
+SCHEDULES = ("continuous_train_and_eval", "train_and_evaluate", "train", "evaluate")
+DIVERGED_STATUS = 1
+
+program = Program(
+    "kt-trainer",
+    "trains a Transformer; makes missing data first; goes on from the newest checkpoint of"
+    " --output_dir; evaluates after checkpoints. Ctrl-C and SIGTERM save before leaving (exit"
+    " status 130 and 143); a loss that is not a number ends it with status 1.",
+    examples=[
+        "kt-trainer --problem=wmt14_ende --hparams=base --data_dir=data --tmp_dir=corpora"
+        " --output_dir=runs/ende",
+        "kt-trainer --problem=text2text --train_source=a.en --train_target=a.de --dev_source=b.en"
+        " --dev_target=b.de --vocab_size=8000 --hparams=small --data_dir=data --output_dir=run",
+        "kt-trainer --output_dir=runs/ende --schedule=evaluate --eval_use_test_set --eval_bleu",
+    ],
+)
+program.string("problem", None, "what to learn (kt-info lists all); default: the run directory's")
+program.string(
+    "hparams", None, "a set and overrides, base,batch_size=1024; default: the run directory's"
+)
+program.string("hparams_set", None, "a set alone, as T2T has it; --hparams holds overrides then")
+program.enum("model", "transformer", ["transformer"], "T2T's flag; there is one model")
+program.string("output_dir", None, "run directory: settings, vocabularies, checkpoints, logs")
+program.string("data_dir", None, "vocabulary and shards; default: the run directory's")
+program.string("tmp_dir", "/tmp/t2t_datagen", "corpora; what is missing is downloaded to it")
+program.string("usr_dir", "", "folder of your own problems and sets, a Python package")
+program.enum(
+    "on_conflict",
+    "stop",
+    ["stop", "run_dir", "command_line"],
+    "whose settings count if --hparams and the run directory differ",
+)
+program.enum(
+    "schedule",
+    SCHEDULES[0],
+    [*SCHEDULES, "continuous_eval"],
+    "train with or without evaluation, evaluate one checkpoint, or each new one",
+)
+program.integer("train_steps", 250000, "updates in total, those of earlier runs included", 0)
+program.float("train_seconds", 0.0, "stop and save after so many seconds (0: no limit)", 0)
+program.integer("local_eval_frequency", 1000, "updates between checkpoints", 1)
+program.alias("save_checkpoints_steps", "local_eval_frequency")
+program.float("save_checkpoints_secs", 0.0, "seconds between checkpoints, instead of updates", 0)
+program.integer("keep_checkpoint_max", 20, "newest checkpoints kept (0: all)", 0)
+program.integer("log_step_count_steps", 100, "updates between reports", 1)
+program.integer("random_seed", 1, "of the first weights, the order of the data and dropout")
+program.boolean("deterministic", False, "bit-equal weights from equal runs; costs some speed")
+program.enum(
+    "precision",
+    None,
+    ["float32", "bfloat16", "float16"],
+    "type of activations in training; default: the settings' activation_dtype",
+)
+program.boolean("jit", False, "compile with XLA (one compilation for each shape of batch)")
+program.integer("gpus", None, "GPUs to use; default: all; batch_size is for each", 0)
+program.integer("logical_cpus", 0, "cut the CPU into so many devices, to try several out", 0)
+program.integer(
+    "simulate_replicas",
+    1,
+    "batches of one device whose gradients make one update, as that many devices would",
+    1,
+)
+program.enum("on_nan", "stop", ["stop", "skip"], "an update that is not finite ends it, or is left")
+program.string("init_from", "", "checkpoint or run directory whose weights a new run begins with")
+program.integer("eval_steps", 100, "batches of an evaluation (0: all)", 0)
+program.float("eval_throttle_seconds", 600.0, "least seconds between evaluations in training", 0)
+program.boolean("eval_use_test_set", False, "evaluate on the test split")
+program.boolean("eval_bleu", False, "translate with beam search in evaluations; keeps the best")
+program.integer("eval_bleu_lines", 0, "translate only the first so many lines (0: all)", 0)
+program.integer("eval_early_stopping_steps", 0, "stop so many steps after the best (0: never)", 0)
+program.string("eval_early_stopping_metric", "loss", "figure of the evaluation that counts")
+program.float("eval_early_stopping_metric_delta", 0.1, "least change that counts", 0)
+program.boolean("eval_early_stopping_metric_minimize", True, "smaller is better")
+program.string("checkpoint_path", "", "--schedule=evaluate: this one instead of the newest")
+add_problem_flags(program)
+program.alias("t2t_usr_dir", "usr_dir")
+program.alias("warm_start_from", "init_from")
+program.alias("worker_gpu", "gpus")
+program.ignored("generate_data", "missing data is always made first")
+program.ignored("worker_gpu_memory_fraction", "memory is taken as it is needed")
+program.ignored("worker_id", "there is one worker")
+program.ignored("tfdbg", "use --on_nan")
+program.ignored("registry_help", "see kt-info")
+program.refused("worker_replicas", "one machine trains; use its GPUs, or --simulate_replicas")
+program.refused("ps_replicas", "there are no parameter servers; all devices hold the weights")
+program.refused("use_tpu", "this program runs on CPUs and GPUs")
+program.refused("keep_checkpoint_every_n_hours", "see --keep_checkpoint_max")
+program.refused("xla_compile", "use --jit")
+program.refused("gpu_automatic_mixed_precision", "use --precision=float16 or bfloat16")
+
+
+def run(flags: Flags) -> int | None:
+    show_log()
+    if not flags.output_dir:
+        raise UserError("--output_dir is not given: name the run directory")
+    from keras_transformer.cli.training_run import open_or_create, train_options
+
+    run_dir, data_dir = open_or_create(flags)
+    from keras_transformer.training.nan_watch import DivergedError
+    from keras_transformer.training.trainer import Trainer
+
+    trainer = Trainer(
+        run_dir, data_dir, train_options(flags), evaluates_during_training=flags.schedule != "train"
+    )
+    if flags.schedule == "evaluate":
+        trainer.evaluate(flags.checkpoint_path or None)
+        return None
+    if flags.schedule == "continuous_eval":
+        return trainer.evaluate_continuously()
+    try:
+        return trainer.train()[1]
+    except DivergedError as error:
+        print(f"kt-trainer: {error}", file=sys.stderr, flush=True)
+        return DIVERGED_STATUS
+
+
+main = program.main(run)
+
+if __name__ == "__main__":
+    sys.exit(main())

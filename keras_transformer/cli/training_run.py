@@ -1,0 +1,177 @@
+"""From the trainer's flags to a run directory with its data, and to the options of the training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from keras_transformer import registry
+from keras_transformer.cli.problem_flags import problem_options
+from keras_transformer.cli.program import Flags
+from keras_transformer.config import HParams
+from keras_transformer.errors import UserError
+from keras_transformer.run_dir import RunDir, write_text_atomically
+
+if TYPE_CHECKING:
+    from keras_transformer.data.problem import Problem
+    from keras_transformer.training.trainer import TrainOptions
+
+TRAINS = ("continuous_train_and_eval", "train_and_evaluate", "train")
+
+
+def open_or_create(flags: Flags) -> tuple[RunDir, str]:
+    """The run directory and its data, both made if need be.
+
+    Raises:
+        UserError: a flag is missing, or contradicts what the run directory was begun with.
+    """
+    if flags.usr_dir:
+        registry.import_usr_dir(flags.usr_dir)
+    if RunDir.exists(flags.output_dir):
+        run = _existing(flags)
+        data_dir = flags.data_dir or (str(run.data_dir) if run.data_dir else None)
+        if data_dir is None:
+            raise UserError("--data_dir is not given, and the run directory names none")
+        _make_data(run.problem, data_dir, flags.tmp_dir)
+    elif flags.schedule not in TRAINS:
+        raise UserError(f"{flags.output_dir}: there is no such run directory to evaluate")
+    else:
+        hparams, set_name = _settings(flags, None)
+        if not flags.problem:
+            raise UserError("--problem is not given: name what to learn (kt-info lists all)")
+        problem = registry.problem(flags.problem, **problem_options(flags))
+        if not flags.data_dir:
+            raise UserError("--data_dir is not given: name the folder for vocabulary and shards")
+        data_dir = flags.data_dir
+        _make_data(problem, data_dir, flags.tmp_dir)
+        run = RunDir.create(
+            flags.output_dir,
+            hparams,
+            problem,
+            data_dir,
+            hparams_set=set_name,
+            usr_dir=flags.usr_dir or None,
+        )
+    if flags.schedule in TRAINS:
+        _write_flags(run.path, flags)
+    return run, data_dir
+
+
+def _existing(flags: Flags) -> RunDir:
+    """The run directory that is there, after its settings were compared with the flags."""
+    run = RunDir.open(flags.output_dir, usr_dir=flags.usr_dir or None)
+    if run.is_t2t and flags.schedule in TRAINS:
+        raise UserError(
+            f"{flags.output_dir} was written by Tensor2Tensor: bring it over with kt-import-t2t and"
+            " train in the directory that makes"
+        )
+    if flags.problem:
+        given = registry.problem(flags.problem, **problem_options(flags))
+        mine, stored = (
+            (problem.full_name, problem.options if problem_options(flags) else None)
+            for problem in (given, run.problem)
+        )
+        if problem_options(flags):
+            stored = (run.problem.full_name, run.problem.options)
+        if mine != stored:
+            raise UserError(
+                f"--problem is {mine}, but {flags.output_dir} was begun with {stored}: a run"
+                " directory has one problem; give another --output_dir"
+            )
+    if not (flags.hparams or flags.hparams_set):
+        return run
+    hparams, set_name = _settings(flags, run.hparams_set)
+    differences = run.hparams.differences(hparams)
+    if not differences or flags.on_conflict == "run_dir":
+        return run
+    if flags.on_conflict == "stop":
+        raise UserError(
+            f"{flags.output_dir} was begun with other settings than the command line gives:\n"
+            + "\n".join(
+                f"  {name}: {mine!r} in the run directory, {theirs!r} on the command line"
+                for name, mine, theirs in differences
+            )
+            + "\nsay whose count with --on_conflict=run_dir or --on_conflict=command_line, or give"
+            " another --output_dir"
+        )
+    return RunDir.create(
+        flags.output_dir,
+        hparams,
+        run.problem,
+        run.path,
+        hparams_set=set_name,
+        usr_dir=flags.usr_dir or None,
+        target_space_id=run.target_space_id,
+    )
+
+
+def _settings(flags: Flags, stored_set: str | None) -> tuple[HParams, str]:
+    """The settings of `--hparams` and `--hparams_set`, and the name of the set."""
+    name, overrides = registry.split_set_and_overrides(flags.hparams or "")
+    if flags.hparams_set and name:
+        raise UserError(
+            f"--hparams_set={flags.hparams_set} and --hparams={flags.hparams} both name a set:"
+            " give one"
+        )
+    name = flags.hparams_set or name or stored_set or ""
+    if not name:
+        raise UserError(
+            "--hparams names no set: give one, base or tiny for instance (kt-info lists all)"
+        )
+    return registry.hparams(name, overrides), name
+
+
+def _make_data(problem: Problem, data_dir: str, tmp_dir: str) -> None:
+    if not problem.is_generated(data_dir):
+        problem.generate_data(data_dir, tmp_dir)
+
+
+def _write_flags(folder: Path, flags: Flags) -> None:
+    lines = [f"--{name}={_as_text(value)}" for name, value in flags.as_dict().items()]
+    write_text_atomically(folder / "flags.txt", "\n".join(lines) + "\n")
+
+
+def _as_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def train_options(flags: Flags) -> TrainOptions:
+    """The options that the flags give."""
+    from keras_transformer.training.early_stopping import EarlyStopping
+    from keras_transformer.training.loop import LoopSettings
+    from keras_transformer.training.trainer import TrainOptions
+
+    loop = LoopSettings(
+        train_steps=flags.train_steps,
+        train_seconds=flags.train_seconds,
+        # As T2T: time takes the place of steps.
+        save_steps=0 if flags.save_checkpoints_secs else flags.local_eval_frequency,
+        save_seconds=flags.save_checkpoints_secs,
+        keep=flags.keep_checkpoint_max,
+        log_steps=flags.log_step_count_steps,
+        skip_nan=flags.on_nan == "skip",
+    )
+    stopping = EarlyStopping(
+        metric=flags.eval_early_stopping_metric,
+        patience=flags.eval_early_stopping_steps,
+        delta=flags.eval_early_stopping_metric_delta,
+        minimize=flags.eval_early_stopping_metric_minimize,
+    )
+    return TrainOptions(
+        loop=loop,
+        seed=flags.random_seed,
+        deterministic=flags.deterministic,
+        precision=flags.precision or "",
+        jit=flags.jit,
+        logical_cpus=flags.logical_cpus,
+        gpus=flags.gpus,
+        simulate_replicas=flags.simulate_replicas,
+        eval_steps=flags.eval_steps,
+        eval_throttle_seconds=flags.eval_throttle_seconds,
+        eval_split="test" if flags.eval_use_test_set else "dev",
+        eval_bleu=flags.eval_bleu,
+        eval_bleu_lines=flags.eval_bleu_lines,
+        early_stopping=stopping,
+        tmp_dir=flags.tmp_dir,
+        init_from=flags.init_from,
+    )

@@ -1,0 +1,401 @@
+"""A run from its directory: model, data, loop and evaluation put together.
+
+    trainer = Trainer(RunDir.open("runs/ende"), data_dir, TrainOptions(train_steps=100_000))
+    trainer.train()
+
+Everything `kt-trainer` can do is here; the program only reads flags.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_transformer.data import pipeline
+from keras_transformer.errors import UserError
+from keras_transformer.model.transformer import Transformer
+from keras_transformer.run_dir import RunDir
+from keras_transformer.training import checkpoints, distribution, train_log
+from keras_transformer.training.averaging import copy_run_files
+from keras_transformer.training.early_stopping import EarlyStopping
+from keras_transformer.training.evaluation import Evaluator
+from keras_transformer.training.interruption import Interruption
+from keras_transformer.training.loop import Ending, Loop, LoopSettings
+from keras_transformer.training.progress import Screen
+from keras_transformer.training.train_log import TrainLog
+from keras_transformer.training.train_state import TrainState
+from keras_transformer.training.train_step import TrainStep
+from keras_transformer.training.translation_score import TranslationScore
+
+BEST_FOLDER = "best"
+BEST_BY = "bleu_sacrebleu"
+# Translations put into TensorBoard with each evaluation.
+SHOWN_TRANSLATIONS = 5
+# Seconds between two looks for a new checkpoint.
+POLL_EVERY = 5.0
+# T2T does not evaluate in the first two minutes.
+FIRST_EVALUATION_AFTER = 120.0
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """How a run is trained, evaluated and watched; what does not change the model.
+
+    Attributes:
+        loop: steps, checkpoints, reports.
+        seed: of the first weights, the order of the data and the noise of dropout.
+        deterministic: TensorFlow's deterministic kernels; two equal runs give equal weights.
+        precision: type of activations in training; "" leaves it to the settings.
+        jit: compile with XLA.
+        logical_cpus: cut the CPU into several devices; 0: don't.
+        gpus: GPUs to use; None: all.
+        simulate_replicas: batches of one replica whose gradients make one update.
+        eval_steps: batches of an evaluation; 0: all.
+        eval_throttle_seconds: least time between two evaluations in training.
+        eval_split: `dev` or `test`.
+        eval_bleu: translate with beam search, too.
+        eval_bleu_lines: only so many lines; 0: all.
+        early_stopping: when to stop for want of improvement.
+        tmp_dir: where the corpora are, for text to translate.
+        init_from: checkpoint or run directory whose weights a new run begins with.
+    """
+
+    loop: LoopSettings
+    seed: int = 0
+    deterministic: bool = False
+    precision: str = ""
+    jit: bool = False
+    logical_cpus: int = 0
+    gpus: int | None = None
+    simulate_replicas: int = 1
+    eval_steps: int = 100
+    eval_throttle_seconds: float = 600.0
+    eval_split: str = "dev"
+    eval_bleu: bool = False
+    eval_bleu_lines: int = 0
+    early_stopping: EarlyStopping = field(default_factory=EarlyStopping)
+    tmp_dir: str = ""
+    init_from: str = ""
+
+
+class Trainer:
+    """One run, ready to be trained or evaluated.
+
+    Args:
+        run: the opened run directory.
+        data_dir: where shards and vocabularies lie.
+        options: see `TrainOptions`.
+        evaluates_during_training: evaluate after checkpoints.
+
+    Raises:
+        UserError: devices that are not there, settings that contradict each other.
+    """
+
+    def __init__(
+        self,
+        run: RunDir,
+        data_dir: str | os.PathLike[str],
+        options: TrainOptions,
+        evaluates_during_training: bool = True,
+    ):
+        self.run = run
+        self.options = options
+        self.hparams = run.hparams
+        if options.precision:
+            self.hparams = run.hparams.replace(activation_dtype=options.precision)
+        self._data_dir = os.fspath(data_dir)
+        self._evaluates = evaluates_during_training
+        self.strategy = distribution.strategy(options.logical_cpus, options.gpus)
+        keras.utils.set_random_seed(options.seed)
+        if options.deterministic:
+            tf.config.experimental.enable_op_determinism()
+        self.encoders = run.encoders(data_dir=self._data_dir)
+        with self.strategy.scope():
+            self.model = Transformer.from_hparams(
+                self.hparams,
+                self.encoders["inputs"].vocab_size,
+                self.encoders["targets"].vocab_size,
+                target_space_id=run.target_space_id,
+            )
+        multiplier = getattr(run.problem, "loss_multiplier", 1.0)
+        self._evaluator = Evaluator(self.model, self.strategy, multiplier)
+        self._translation_score: TranslationScore | None = None
+        self._screen = Screen()
+        self._last_evaluation = time.monotonic()
+        self._first_evaluation = True
+        self._best_bleu = -1.0
+
+    @property
+    def replicas(self) -> int:
+        """Devices that share each batch."""
+        return self.strategy.num_replicas_in_sync
+
+    def train(self) -> tuple[Ending, int]:
+        """Trains up to `train_steps`, from the newest checkpoint if there is one.
+
+        Returns:
+            Why it ended, and the exit status: 0, or 130 (Ctrl-C) and 143 (SIGTERM) after saving.
+
+        Raises:
+            UserError: the newest checkpoint is an average, does not fit, or all are damaged.
+            DivergedError: loss or gradient is not finite and training is to stop.
+        """
+        with Interruption() as interruption:
+            state = self._state()
+            run_dir, goal = self.run.path, self.options.loop.train_steps
+            restored = state.restore(run_dir)
+            log = TrainLog(run_dir, self.run.problem.name)
+            if restored is None:
+                self._begin(state, log)
+            else:
+                self._screen.note(f"resuming at step {state.step} of {goal} from {restored}")
+                log.event("resume", state.step, path=restored)
+                self._take_up_evaluations(state.step)
+            if state.step >= goal:
+                self._screen.note(
+                    f"--train_steps={goal} is a total, and this run is at step {state.step}:"
+                    " nothing to do; give a larger number to go on"
+                )
+                return Ending.FINISHED, 0
+            checkpoints.remove_temporary(run_dir)
+            loop = Loop(
+                state,
+                run_dir,
+                self.options.loop,
+                log,
+                self._screen,
+                after_checkpoint=lambda prefix: self._after_checkpoint(prefix, state, log),
+                describe=self._describe,
+            )
+            ending = loop.run(interruption)
+            log.event("end", state.step, reason=ending.name.lower())
+            log.close()
+            self._screen.note(f"step {state.step}: {ending.value}; saved in {run_dir}")
+            return ending, interruption.exit_status if ending is Ending.INTERRUPTED else 0
+
+    def evaluate(self, checkpoint: str | None = None) -> dict[str, float]:
+        """Evaluates one checkpoint; None for the newest of the run.
+
+        Raises:
+            UserError: there is none, or it does not fit.
+        """
+        prefix = checkpoint or checkpoints.latest(self.run.path)
+        if prefix is None:
+            raise UserError(f"{self.run.path} holds no checkpoint to evaluate: train first")
+        step = checkpoints.load_weights(self.model, prefix).global_step
+        log = TrainLog(self.run.path, self.run.problem.name)
+        figures = self._evaluate(step, log)
+        log.close()
+        return figures
+
+    def evaluate_continuously(self) -> int:
+        """Evaluates each new checkpoint of a run that another process trains.
+
+        Returns:
+            The exit status; ends when the checkpoint of `train_steps` was evaluated or at a signal.
+        """
+        log = TrainLog(self.run.path, self.run.problem.name, eval_folder="eval_continuous")
+        seen = -1
+        with Interruption() as interruption:
+            while not interruption.requested and seen < self.options.loop.train_steps:
+                prefix = checkpoints.latest(self.run.path)
+                if prefix is None or checkpoints.step_of(prefix) <= seen:
+                    time.sleep(POLL_EVERY)
+                    continue
+                try:
+                    seen = checkpoints.load_weights(self.model, prefix).global_step
+                except checkpoints.DamagedCheckpointError:
+                    continue  # deleted by the trainer while it was read
+                self._evaluate(seen, log)
+            log.close()
+            return interruption.exit_status if interruption.requested else 0
+
+    def _state(self) -> TrainState:
+        options, problem = self.options, self.run.problem
+        dataset = pipeline.training_dataset(
+            problem, self._data_dir, self.hparams, self.replicas, seed=options.seed
+        )
+        shards = [os.path.basename(path) for path in problem.shard_paths(self._data_dir, "train")]
+        fingerprint = {
+            "problem": problem.full_name,
+            "number of shards": len(shards),
+            "number of replicas": self.replicas,
+            "random_seed": options.seed,
+        }
+        for name in _DATA_SETTINGS:
+            fingerprint[name] = getattr(self.hparams, name)
+        with self.strategy.scope():
+            step = TrainStep(
+                self.model,
+                self.hparams,
+                self.strategy,
+                accumulate=options.simulate_replicas,
+                loss_multiplier=getattr(problem, "loss_multiplier", 1.0),
+                seed=options.seed,
+                jit=options.jit,
+            )
+        return TrainState(step, dataset, fingerprint)
+
+    def _begin(self, state: TrainState, log: TrainLog) -> None:
+        if self.options.init_from:
+            prefix = self.options.init_from
+            if os.path.isdir(prefix):
+                found = checkpoints.latest(prefix)
+                if found is None:
+                    raise UserError(f"--init_from={prefix} holds no checkpoint")
+                prefix = found
+            checkpoints.load_weights(self.model, prefix)
+            self._screen.note(f"beginning with the weights of {prefix}, at step 0")
+        parameters = sum(int(tf.size(v)) for v in self.model.named_weights().values())
+        log.event(
+            "start",
+            state.step,
+            parameters=parameters,
+            replicas=self.replicas,
+            simulate_replicas=self.options.simulate_replicas,
+            precision=self.hparams.activation_dtype,
+        )
+        positions = self.hparams.batch_size * self.replicas * self.options.simulate_replicas
+        self._screen.note(
+            f"{parameters:,} parameters; {self.replicas} device(s); an update takes up to"
+            f" {positions:,} positions a side"
+        )
+
+    def _after_checkpoint(self, prefix: str, state: TrainState, log: TrainLog) -> bool:
+        """Evaluates if it is time; True if training is to stop."""
+        if not self._evaluates:
+            return False
+        wait = self.options.eval_throttle_seconds
+        if self._first_evaluation:
+            wait = min(wait, FIRST_EVALUATION_AFTER)
+        is_last = state.step >= self.options.loop.train_steps
+        if time.monotonic() - self._last_evaluation < wait and not is_last:
+            return False
+        figures = self._evaluate(state.step, log)
+        self._first_evaluation = False
+        self._last_evaluation = time.monotonic()
+        if self.options.eval_bleu and figures[BEST_BY] > self._best_bleu:
+            self._best_bleu = figures[BEST_BY]
+            self._keep_apart(Path(prefix))
+        stopping = self.options.early_stopping
+        if not stopping.patience:
+            return False
+        if stopping.metric not in figures:
+            raise UserError(
+                f"--eval_early_stopping_metric={stopping.metric} is not among the figures of an"
+                f" evaluation: {', '.join(sorted(figures))}"
+            )
+        over = stopping.is_over(state.step, figures)
+        if over:
+            self._screen.note(
+                f"{stopping.metric} was best at step {stopping.best_step} ({stopping.best:.4f}),"
+                f" {state.step - stopping.best_step} steps ago"
+            )
+        return over
+
+    def _evaluate(self, step: int, log: TrainLog) -> dict[str, float]:
+        options, split = self.options, self.options.eval_split
+        dataset = pipeline.evaluation_dataset(
+            self.run.problem, self._data_dir, self.hparams, split, self.replicas
+        )
+        if options.eval_steps:
+            dataset = dataset.take(options.eval_steps)
+        figures = self._evaluator.evaluate(dataset)
+        if options.eval_bleu:
+            scorer = self._scorer()
+            scores, translations = scorer()
+            figures |= scores
+            shown = list(zip(scorer.sources, translations, scorer.references, strict=True))
+            log.translations(step, shown[:SHOWN_TRANSLATIONS])
+        log.evaluation(step, split, figures)
+        self._screen.note(evaluation_line(step, split, figures))
+        return figures
+
+    def _scorer(self) -> TranslationScore:
+        if self._translation_score is None:
+            self._translation_score = TranslationScore(
+                self.model,
+                self.encoders,
+                self.run.problem,
+                self._data_dir,
+                self.options.tmp_dir,
+                self.options.eval_split,
+                self.hparams.max_length or self.hparams.batch_size,
+                self.hparams.max_length if self.hparams.pos == "emb" else None,
+                self.options.eval_bleu_lines,
+            )
+        return self._translation_score
+
+    def _keep_apart(self, checkpoint: Path) -> None:
+        """Keeps a copy of the checkpoint with the highest BLEU, apart from the last ones."""
+        folder = self.run.path / BEST_FOLDER
+        folder.mkdir(exist_ok=True)
+        copy_run_files(self.run.path, folder)
+        files = checkpoint.parent.glob(f"{checkpoint.name}.*")
+        # The index last: a copy without one is never taken for whole.
+        for path in sorted(files, key=lambda path: path.suffix == ".index"):
+            temporary = folder / f".{path.name}.tmp"
+            shutil.copyfile(path, temporary)
+            os.replace(temporary, folder / path.name)
+        checkpoints.write_list_file(folder, [checkpoint.name])
+        for step in checkpoints.all_steps(folder):
+            if step != checkpoints.step_of(checkpoint):
+                checkpoints.remove(checkpoints.path_of(folder, step))
+
+    def _take_up_evaluations(self, step: int) -> None:
+        """Remembers what was best in the evaluations before a resume."""
+        for record in train_log.events(self.run.path, "eval"):
+            if record["step"] > step or record.get("split") != self.options.eval_split:
+                continue
+            self._best_bleu = max(self._best_bleu, record.get(BEST_BY, -1.0))
+            stopping = self.options.early_stopping
+            if stopping.metric in record:
+                stopping.is_over(record["step"], record)
+
+    def _describe(self, batch: Any) -> list[str]:
+        """Text of a batch, a line for each sentence: source, tab, target."""
+        lines = []
+        for source, target in zip(batch["inputs"].numpy(), batch["targets"].numpy(), strict=True):
+            texts = [
+                self.encoders[side].decode([i for i in ids.tolist() if i > 1])
+                for side, ids in (("inputs", source), ("targets", target))
+            ]
+            lines.append("\t".join(text.replace("\n", " ") for text in texts))
+        return lines
+
+
+# What the order of the batches depends on besides seed and files.
+_DATA_SETTINGS = (
+    "batch_size",
+    "batch_shuffle_size",
+    "length_bucket_step",
+    "max_input_seq_length",
+    "max_length",
+    "max_target_seq_length",
+    "min_length",
+    "min_length_bucket",
+    "use_fixed_batch_size",
+)
+
+
+def evaluation_line(step: int, split: str, figures: dict[str, float]) -> str:
+    """One line with the figures of an evaluation."""
+    if not figures.get("batches"):
+        return f"step {step}, {split}: there is nothing to evaluate"
+    parts = [
+        f"step {step}, {split}: loss {figures['loss']:.4f}",
+        f"perplexity {figures['perplexity']:.3f}",
+        f"accuracy {figures['accuracy']:.4f}",
+        f"top-5 {figures['accuracy_top5']:.4f}",
+        f"per sequence {figures['accuracy_per_sequence']:.4f}",
+        f"approx_bleu {figures['approx_bleu_score']:.4f} (teacher-forced, not BLEU)",
+    ]
+    parts += [f"{name} {figures[name]:.2f}" for name in sorted(figures) if name[:5] == "bleu_"]
+    return "  ".join(parts)
