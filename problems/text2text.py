@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from keras_transformer.data import parallel_text
 from keras_transformer.data.problem import DatasetSplit
@@ -32,6 +32,8 @@ class Text2Text(Text2TextProblem):
         vocab_file: a vocabulary to use instead, T2T's format, one for both sides.
         source_vocab_file, target_vocab_file: the same for each side.
         separate_vocabularies: learn one vocabulary for each side.
+        utf8_errors: `strict` stops at bytes that are not UTF-8; `replace` reads U+FFFD for them
+            and logs their number.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Text2Text(Text2TextProblem):
         source_vocab_file: str = "",
         target_vocab_file: str = "",
         separate_vocabularies: bool = False,
+        utf8_errors: Literal["strict", "replace"] = "strict",
     ):
         super().__init__(was_reversed, was_copy)
         if bool(source_vocab_file) != bool(target_vocab_file):
@@ -64,6 +67,9 @@ class Text2Text(Text2TextProblem):
             )
         if vocab_file and separate_vocabularies:
             raise UserError("--vocab_file is one vocabulary for both sides; it cannot be separate")
+        if utf8_errors not in ("strict", "replace"):
+            raise UserError(f"--utf8_errors={utf8_errors}: it must be strict or replace")
+        self._utf8_errors = utf8_errors
         self._files = {
             "train": (train_source, train_target),
             "dev": (dev_source, dev_target),
@@ -88,6 +94,7 @@ class Text2Text(Text2TextProblem):
             "source_vocab_file": _absolute(source_vocab_file),
             "target_vocab_file": _absolute(target_vocab_file),
             "separate_vocabularies": separate_vocabularies,
+            "utf8_errors": "" if utf8_errors == "strict" else utf8_errors,
         }
         self.options = {name: value for name, value in options.items() if value}
 
@@ -157,7 +164,7 @@ class Text2Text(Text2TextProblem):
                 f"problem text2text has no {dataset_split} files: give"
                 f" --{dataset_split}_source and --{dataset_split}_target"
             )
-        for inputs, targets in parallel_text.read_pairs(source, target):
+        for inputs, targets in parallel_text.read_pairs(source, target, self._utf8_errors):
             yield {"inputs": inputs, "targets": targets}
 
     def _corpus_is_missing(self, split: str, tmp_dir: str) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import fnmatch
-import logging
 import sys
 from typing import Any
 
+from keras_transformer.cli.log import show_log
+from keras_transformer.cli.problem_flags import add_problem_flags, problem_options
 from keras_transformer.cli.program import Flags, Program
 from keras_transformer.errors import UserError
 
@@ -37,44 +38,15 @@ program.integer("num_workers", 0, "processes that encode text (0: one for each c
 program.boolean("only_list", False, "print the names that would be generated, and end")
 program.string("usr_dir", "", "folder of your own problems, a Python package")
 program.alias("t2t_usr_dir", "usr_dir")
-program.enum(
-    "source",
-    "archives",
-    ["archives", "tfds"],
-    "where WMT comes from: T2T's archives or tensorflow-datasets",
-)
-TEXT2TEXT_STRINGS = {
-    "train_source": "text2text: training source file, plain or .gz",
-    "train_target": "text2text: training target file",
-    "dev_source": "text2text: development source file",
-    "dev_target": "text2text: development target file",
-    "test_source": "text2text: test source file, to decode later",
-    "test_target": "text2text: test target file",
-    "vocab_file": "text2text: vocabulary to use for both sides instead of learning one",
-    "source_vocab_file": "text2text: vocabulary of the source side",
-    "target_vocab_file": "text2text: vocabulary of the target side",
-}
-for _name, _help in TEXT2TEXT_STRINGS.items():
-    program.string(_name, "", _help)
-program.integer("vocab_size", 0, "text2text: wanted vocabulary size (0: 8192)", 0)
-program.boolean("separate_vocabularies", False, "text2text: one vocabulary for each side")
+add_problem_flags(program)
 program.refused("task_id", "generation uses all cores by itself; see --num_workers")
 program.refused("task_id_start", "generation uses all cores by itself; see --num_workers")
 program.refused("task_id_end", "generation uses all cores by itself; see --num_workers")
 program.ignored("num_concurrent_processes", "all cores are used; see --num_workers")
 
 
-def problem_options(flags: Flags) -> dict[str, Any]:
-    """Options of the problem that the flags give (those that stand at their default are not)."""
-    names = [*TEXT2TEXT_STRINGS, "vocab_size", "separate_vocabularies"]
-    options = {name: getattr(flags, name) for name in names if getattr(flags, name)}
-    if flags.source != "archives":
-        options["source"] = flags.source
-    return options
-
-
 def run(flags: Flags) -> int | None:
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    show_log()
     from keras_transformer import registry
     from keras_transformer.data import generation, shards
     from keras_transformer.data.text_problem import Text2TextProblem

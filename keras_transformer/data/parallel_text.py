@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from typing import Literal
 
 from keras_transformer.errors import UserError
 from keras_transformer.text.lines import count_lines, read_lines
@@ -34,16 +35,22 @@ def require_same_length(source_path: str, target_path: str) -> int:
     return counts[0]
 
 
-def read_pairs(source_path: str, target_path: str) -> Iterator[tuple[str, str]]:
+def read_pairs(
+    source_path: str, target_path: str, errors: Literal["strict", "replace"] = "strict"
+) -> Iterator[tuple[str, str]]:
     """Stripped pairs of lines, blank ones included.
 
     When one file is longer its tail is left out, as T2T does, with a warning.
+
+    Args:
+        source_path, target_path: the files.
+        errors: "replace" reads U+FFFD for bytes that are not UTF-8 and logs their number.
 
     Raises:
         UserError: a file is missing, unreadable or not UTF-8 (file, line and byte are named).
     """
     both_sgm = _is_sgm(source_path) and _is_sgm(target_path)
-    sources, targets = read_lines(source_path), read_lines(target_path)
+    sources, targets = read_lines(source_path, errors), read_lines(target_path, errors)
     pairs = 0
     for source in sources:
         target = next(targets, None)

@@ -68,7 +68,7 @@ def split_frames(data: bytes, path: str) -> list[bytes]:
     Raises:
         UserError: the last record is cut off or a length makes no sense.
     """
-    frames = []
+    frames: list[bytes] = []
     start = 0
     while start < len(data):
         end = start + _HEADER_BYTES

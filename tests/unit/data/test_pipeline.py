@@ -1,0 +1,188 @@
+"""Batches from shards, against Tensor2Tensor's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.config import HParams
+from keras_transformer.data import pipeline
+from keras_transformer.data.text_problem import Text2TextProblem, VocabType
+from keras_transformer.errors import UserError
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "data_pipeline"
+DATA = str(GOLDEN / "data")
+
+
+class OracleToyEnde(Text2TextProblem):
+    approx_vocab_size = 256
+
+
+def _hp(**values):
+    return HParams().replace(**{"batch_size": 256, "max_length": 64, **values})
+
+
+def _without_empty_rows(rows):
+    return [row for row in rows if any(row)]
+
+
+@pytest.mark.parametrize("case", json.loads((GOLDEN / "eval_batches.json").read_text()))
+def test_evaluation_batches_are_tensor2tensors(case):
+    hp = _hp(batch_size=case["batch_size"], max_length=case["max_length"], **case["other_hparams"])
+    batches = list(pipeline.evaluation_dataset(OracleToyEnde(), DATA, hp).as_numpy_iterator())
+    assert len(batches) == len(case["batches"])
+    for ours, theirs in zip(batches, case["batches"], strict=True):
+        for side in ("inputs", "targets"):
+            assert ours[side].dtype == np.int32
+            # T2T fills a fixed-size batch up with empty rows.
+            assert ours[side].tolist() == _without_empty_rows(theirs[side])
+
+
+def _take(dataset, count):
+    return [
+        {name: value.copy() for name, value in batch.items()}
+        for batch in dataset.take(count).as_numpy_iterator()
+    ]
+
+
+def _equal(left, right):
+    return len(left) == len(right) and all(
+        a.keys() == b.keys() and all(np.array_equal(a[k], b[k]) for k in a)
+        for a, b in zip(left, right, strict=True)
+    )
+
+
+def _pairs(batches):
+    return sorted(
+        (tuple(s[s != 0]), tuple(t[t != 0]))
+        for batch in batches
+        for s, t in zip(batch["inputs"], batch["targets"], strict=True)
+    )
+
+
+def test_one_pass_gives_every_training_example_once():
+    batches = list(
+        pipeline.training_dataset(
+            OracleToyEnde(), DATA, _hp(), seed=1, repeat=False
+        ).as_numpy_iterator()
+    )
+    records = json.loads((GOLDEN / "records.json").read_text())["records_in_file_order"]
+    expected = sorted(
+        (tuple(r["inputs"]), tuple(r["targets"]))
+        for name, shard in records.items()
+        if "-train-" in name
+        for r in shard
+    )
+    assert _pairs(batches) == expected
+
+
+def test_the_order_is_a_function_of_the_seed():
+    make = lambda seed: _take(  # noqa: E731
+        pipeline.training_dataset(OracleToyEnde(), DATA, _hp(), seed=seed), 40
+    )
+    first = make(3)
+    assert _equal(first, make(3))
+    assert not _equal(first, make(4))
+
+
+def test_epochs_differ():
+    hp = _hp(batch_shuffle_size=0, use_fixed_batch_size=True, batch_size=100)
+    batches = _take(pipeline.training_dataset(OracleToyEnde(), DATA, hp, seed=3), 10)
+    assert _pairs(batches[:5]) == _pairs(batches[5:])
+    assert not _equal(batches[:5], batches[5:])
+
+
+def test_the_iterator_goes_on_exactly_where_it_was_saved(tmp_path):
+    make = lambda: iter(  # noqa: E731
+        pipeline.training_dataset(OracleToyEnde(), DATA, _hp(batch_shuffle_size=16), seed=3)
+    )
+    whole = make()
+    expected = [next(whole) for _ in range(90)]  # more than one pass
+    first = make()
+    for _ in range(50):
+        next(first)
+    saved = tf.train.Checkpoint(iterator=first).save(str(tmp_path / "position"))
+    for _ in range(5):
+        next(first)
+    second = make()
+    tf.train.Checkpoint(iterator=second).restore(saved)
+    for batch in expected[50:]:
+        got = next(second)
+        assert all(np.array_equal(got[k], batch[k]) for k in batch)
+
+
+def test_long_examples_are_dropped_in_training_only():
+    hp = _hp(max_length=10)
+    training = pipeline.training_dataset(OracleToyEnde(), DATA, hp, repeat=False)
+    longest = max(max(b["inputs"].shape[1], b["targets"].shape[1]) for b in training)
+    assert longest == 10
+    evaluation = pipeline.evaluation_dataset(OracleToyEnde(), DATA, hp)
+    assert sum(b["inputs"].shape[0] for b in evaluation) == 120
+
+
+def test_an_endless_dataset_of_nothing_is_refused():
+    with pytest.raises(UserError, match="none of the 500 examples .* max_length 2"):
+        pipeline.training_dataset(OracleToyEnde(), DATA, _hp(max_length=2))
+
+
+def test_replicas_multiply_the_batches():
+    hp = _hp(batch_shuffle_size=0)
+    one = _take(pipeline.training_dataset(OracleToyEnde(), DATA, hp), 20)
+    two = _take(pipeline.training_dataset(OracleToyEnde(), DATA, hp, num_replicas=2), 20)
+    assert 2 * np.mean([len(b["inputs"]) for b in one]) == pytest.approx(
+        np.mean([len(b["inputs"]) for b in two]), rel=0.3
+    )
+    assert all(len(b["inputs"]) % 2 == 0 for b in two)
+
+
+def test_reversed_and_copied_features():
+    plain = list(pipeline.evaluation_dataset(OracleToyEnde(), DATA, _hp()).as_numpy_iterator())
+    turned = list(
+        pipeline.evaluation_dataset(
+            OracleToyEnde(was_reversed=True), DATA, _hp()
+        ).as_numpy_iterator()
+    )
+    swapped = [{"inputs": b["targets"], "targets": b["inputs"]} for b in plain]
+    assert _equal(turned, swapped)
+    for batch in pipeline.evaluation_dataset(OracleToyEnde(was_copy=True), DATA, _hp()):
+        assert np.array_equal(batch["inputs"], batch["targets"])
+
+
+class WordsPacked(Text2TextProblem):
+    vocab_type = VocabType.CHARACTER
+    packed_length = 32
+    dataset_splits = [{"split": "train", "shards": 1}, {"split": "dev", "shards": 1}]  # noqa: RUF012
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        for number in range(30):
+            yield {"inputs": "a" * (number % 9 + 1), "targets": "b" * (number % 7 + 1)}
+
+
+def test_packed_rows_carry_segments_and_positions(tmp_path):
+    WordsPacked().generate_data(str(tmp_path), "")
+    for problem in (WordsPacked(), WordsPacked(was_reversed=True)):
+        for batch in pipeline.evaluation_dataset(problem, str(tmp_path), _hp(batch_size=64)):
+            for side in ("inputs", "targets"):
+                ids = batch[side].numpy()
+                segments = batch[f"{side}_segmentation"].numpy()
+                positions = batch[f"{side}_position"].numpy()
+                assert ids.shape == segments.shape == positions.shape
+                assert ((segments == 0) == (ids == 0)).all()
+                # A segment's positions count from 0 up to its EOS.
+                assert (positions[:, 0] == 0).all()
+                ends = ids[:, :-1] == 1
+                assert (positions[:, 1:][ends] == 0).all()
+                assert (np.diff(segments)[ends & (ids[:, 1:] != 0)] == 1).all()
+
+
+def test_statistics_count_what_is_not_padding():
+    batch = {"inputs": tf.constant([[5, 1, 0], [6, 7, 1]]), "targets": tf.constant([[1], [1]])}
+    statistics = {k: float(v) for k, v in pipeline.batch_statistics(batch).items()}
+    assert statistics["inputs_nonpadding_tokens"] == 5
+    assert statistics["inputs_nonpadding_fraction"] == pytest.approx(5 / 6)
+    assert statistics["targets_nonpadding_fraction"] == 1
+    assert (statistics["inputs_batch"], statistics["inputs_length"]) == (2, 3)
