@@ -31,7 +31,7 @@ from keras_transformer.decoding.length_batches import (
     windows,
 )
 from keras_transformer.decoding.lengths import decode_lengths
-from keras_transformer.decoding.loading import load_models
+from keras_transformer.decoding.loading import LoadedRun, load_models
 from keras_transformer.decoding.options import DecodeOptions
 from keras_transformer.decoding.search_graph import SearchGraph
 from keras_transformer.decoding.translation import EMPTY, Hypothesis, Translation
@@ -126,6 +126,11 @@ class Translator:
             },
             t2t_options=t2t_options,
         )
+        return cls.of_loaded(parts)
+
+    @classmethod
+    def of_loaded(cls, parts: LoadedRun) -> Translator:
+        """The translator of what `loading.load_models` gave."""
         hp = parts.run.hparams
         return cls(
             parts.models,

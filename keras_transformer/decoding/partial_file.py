@@ -1,0 +1,120 @@
+"""A file of lines that is written over hours and may be taken up again after a kill.
+
+Lines go to `<name>.partial`; `<name>.partial.json` says what they were made from and how. The final
+name appears when every line is there. A restart with the same origin goes on behind the last
+whole line; with another origin it begins anew and says what differs.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from keras_transformer.errors import UserError
+
+logger = logging.getLogger(__name__)
+
+
+class PartialFile:
+    """The unfinished file.
+
+    Use as a context manager; leaving it keeps the partial file, `finish` gives it its name.
+
+    Args:
+        path: the final name.
+        origin: JSON-able: what the lines depend on (hash of the input, checkpoint, settings).
+
+    Attributes:
+        lines: whole lines written so far, by this run or by the one before.
+
+    Raises:
+        UserError: the file cannot be written, or another process is writing it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], origin: Mapping[str, Any]) -> None:
+        self.path = Path(path)
+        if self.path.suffix == ".gz":
+            raise UserError(f"{path}: the output is written as plain text; take .gz off its name")
+        self.partial = self.path.with_name(f"{self.path.name}.partial")
+        self.record = self.path.with_name(f"{self.path.name}.partial.json")
+        try:
+            self._stream = self.partial.open("a+b")
+            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"{self.partial} is being written by another process") from None
+        except OSError as error:
+            raise UserError(f"{self.partial} cannot be written: {error.strerror}") from None
+        self.lines = self._take_up(json.loads(json.dumps(dict(origin))))
+
+    def _take_up(self, origin: dict[str, Any]) -> int:
+        """Whole lines that can be kept; everything else is cut off."""
+        before = self._origin_before()
+        if before == origin:
+            count, whole = self._whole_lines()
+            self._stream.truncate(whole)
+            if count:
+                logger.info("%s: going on behind %d lines", self.partial, count)
+            return count
+        if before is not None:
+            changed = sorted(
+                key for key in {*before, *origin} if before.get(key) != origin.get(key)
+            )
+            logger.warning(
+                "%s was made with another %s: begun anew", self.partial, ", ".join(changed)
+            )
+        self._stream.truncate(0)
+        temporary = self.record.with_name(f".{self.record.name}.{os.getpid()}.tmp")
+        temporary.write_text(json.dumps(origin, indent=1) + "\n", encoding="utf-8")
+        os.replace(temporary, self.record)
+        return 0
+
+    def _origin_before(self) -> dict[str, Any] | None:
+        try:
+            value = json.loads(self.record.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return value if isinstance(value, dict) else None
+
+    def _whole_lines(self) -> tuple[int, int]:
+        """Number of whole lines, and the bytes they take."""
+        self._stream.seek(0)
+        count = whole = position = 0
+        while block := self._stream.read(1 << 20):
+            count += block.count(b"\n")
+            if b"\n" in block:
+                whole = position + block.rfind(b"\n") + 1
+            position += len(block)
+        return count, whole
+
+    def write(self, lines: Iterable[str]) -> None:
+        """Appends lines, given without line ends, and brings them to the disk."""
+        block = [line.encode("utf-8", "replace") + b"\n" for line in lines]
+        try:
+            self._stream.write(b"".join(block))
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+        except OSError as error:
+            raise UserError(f"{self.partial} cannot be written: {error.strerror}") from None
+        self.lines += len(block)
+
+    def finish(self) -> None:
+        """Gives the file its final name."""
+        os.replace(self.partial, self.path)
+        self.record.unlink(missing_ok=True)
+
+    def __enter__(self) -> PartialFile:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stream.close()
