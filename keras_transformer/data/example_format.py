@@ -37,24 +37,35 @@ class _VarintTable(dict[int, bytes]):
 _VARINTS = _VarintTable()
 
 
-def _field(number: int, content: bytes) -> bytes:
-    return bytes((number << 3 | 2,)) + _varint(len(content)) + content
-
-
 def encode_example(features: Mapping[str, Iterable[int]]) -> bytes:
     """Serialises `{name: integers}` as a tf.Example.
 
     Raises:
         ValueError: a feature is empty (T2T refuses it too; an id sequence ends in EOS).
     """
+    varints = _VARINTS
     entries = []
     for name, values in features.items():
-        packed = b"".join(map(_VARINTS.__getitem__, values))
+        packed = b"".join(map(varints.__getitem__, values))
         if not packed:
             raise ValueError(f"feature {name!r} is empty")
-        feature = _field(2, _field(3, _field(1, packed)))
-        entries.append(_field(1, _field(1, name.encode("utf-8")) + feature))
-    return _field(1, b"".join(entries))
+        # From the inside out; each part is a tag (number << 3 | 2), a length and its content.
+        size = varints[len(packed)]
+        int_list = 1 + len(size) + len(packed)
+        int_list_size = varints[int_list]
+        feature = 1 + len(int_list_size) + int_list
+        raw_name = name.encode("utf-8")
+        entry = b"".join(
+            (
+                *(b"\x0a", varints[len(raw_name)], raw_name),
+                *(b"\x12", varints[feature]),
+                *(b"\x1a", int_list_size),
+                *(b"\x0a", size, packed),
+            )
+        )
+        entries += (b"\x0a", varints[len(entry)], entry)
+    content = b"".join(entries)
+    return b"\x0a" + varints[len(content)] + content
 
 
 def decode_example(record: bytes) -> dict[str, list[int]]:

@@ -248,6 +248,17 @@ class Problem:
         del source_text
         return text
 
+    def text_steps_in_graph(self) -> tuple[Callable[[Any], Any], Callable[[Any, Any], Any]] | None:
+        """`prepare_input` and `finish_output` on string tensors [N], for exported models.
+
+        A problem that overrides those two overrides this one too; None, which is also the answer
+        for a problem that does not, leaves an exported model without signatures for text.
+        """
+        own, plain = type(self), Problem
+        if (own.prepare_input, own.finish_output) != (plain.prepare_input, plain.finish_output):
+            return None
+        return (lambda texts: texts), (lambda texts, source_texts: texts)
+
 
 def _other_side(key: str) -> str:
     if key.startswith("inputs"):
