@@ -16,13 +16,18 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+# Named, since the usual choice depends on the device.
+_ALGORITHM = "philox"
+
 
 class _Noise:
     """One seed and the number of uses drawn from it so far."""
 
     def __init__(self, seed: tf.Tensor) -> None:
         # Hashed once, so that nearby seeds (step 7, step 8) share no noise below.
-        self._base = tf.random.experimental.stateless_fold_in(tf.cast(seed, tf.int32), 0)
+        self._base = tf.random.experimental.stateless_fold_in(
+            tf.cast(seed, tf.int32), 0, alg=_ALGORITHM
+        )
         self._uses = 0
 
     def next_seed(self) -> tf.Tensor:
@@ -50,12 +55,26 @@ def dropout_noise(seed: tf.Tensor | None) -> Iterator[None]:
 
 def drop_symbols(ids: tf.Tensor, rate: float) -> tf.Tensor:
     """`ids` with a share of them replaced by 0 (T2T's `symbol_dropout`)."""
-    keep = _uniform(tf.shape(ids)) >= rate
-    return tf.where(keep, ids, tf.zeros([], ids.dtype))
+    return tf.where(_kept(tf.shape(ids), _units(rate)), ids, tf.zeros([], ids.dtype))
 
 
-def _uniform(shape: tf.Tensor) -> tf.Tensor:
-    return tf.random.stateless_uniform(shape, _next_seed())
+def _units(rate: float) -> int:
+    """The share in units of 1 / 65536, to which it is rounded."""
+    return round(rate * 2**16)
+
+
+def _kept(shape: tf.Tensor, units: int) -> tf.Tensor:
+    """bool of `shape`; a share of `units` / 65536 is false.
+
+    Each decision takes 16 bits: half the random words, and half the time, that numbers between 0
+    and 1 would take, and the same bits on every device and under XLA.
+    """
+    size = tf.reduce_prod(shape)
+    words = tf.random.stateless_uniform(
+        [(size + 1) // 2], _next_seed(), minval=None, maxval=None, dtype=tf.int32, alg=_ALGORITHM
+    )
+    bits = tf.reshape(tf.bitcast(words, tf.int16), [-1])[:size]
+    return tf.reshape(bits, shape) >= units - 2**15
 
 
 def _next_seed() -> tf.Tensor:
@@ -71,7 +90,7 @@ class Dropout(keras.layers.Layer):
     """Zeroes a share of the values in training and scales the rest up.
 
     Args:
-      rate: share set to 0, in [0, 1).
+      rate: share set to 0, in [0, 1), kept to 1 / 65536.
       broadcast_axes: axes along which all values share one decision (T2T's
         `…_dropout_broadcast_dims`); negative axes count from the end.
 
@@ -101,9 +120,9 @@ class Dropout(keras.layers.Layer):
             rank = inputs.shape.rank
             shared = {axis % rank for axis in self.broadcast_axes}
             shape = tf.stack([1 if axis in shared else shape[axis] for axis in range(rank)])
-        keep = _uniform(shape) >= self.rate
-        scale = tf.constant(1 / (1 - self.rate), inputs.dtype)
-        return tf.where(keep, inputs * scale, tf.zeros([], inputs.dtype))
+        units = _units(self.rate)
+        scale = tf.constant(2**16 / (2**16 - units), inputs.dtype)
+        return tf.where(_kept(shape, units), inputs * scale, tf.zeros([], inputs.dtype))
 
     def get_config(self) -> dict[str, Any]:
         return {

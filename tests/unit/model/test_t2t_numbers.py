@@ -1,0 +1,86 @@
+"""Every tiny model of Tensor2Tensor gives the numbers Tensor2Tensor gave.
+
+The checkpoints lie in tests/golden/models; ORIGIN.md there names the arrays and tolerances.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.t2t_compat.loader import load_model
+from keras_transformer.training.loss import padded_cross_entropy
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "models"
+NAMES = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
+# Label smoothing in evaluation mode too.
+SMOOTHED_EVALUATION = ("t2t_1.0", "t2t_1.1", "t2t_1.2", "t2t_1.3", "t2t_1.4", "t2t_1.6")
+
+
+def load(name):
+    folder = GOLDEN / name
+    problem = json.loads((folder / "problem.json").read_text())
+    model = load_model(folder, target_space_id=problem["target_space_id"])
+    hparams = json.loads((folder / "hparams.json").read_text())
+    model.zero_feed_forward_at_padding = hparams.get("use_pad_remover", False)
+    return model, dict(np.load(folder / "expected.npz"))
+
+
+def features(expected):
+    return {"inputs": expected["inputs"], "targets": expected["targets"]}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_outputs_and_losses(name):
+    model, expected = load(name)
+    logits = model(features(expected))
+    assert logits.dtype == tf.float32
+    np.testing.assert_allclose(
+        logits.numpy()[expected["logits_rows"]], expected["logits"], rtol=0, atol=2e-4
+    )
+    encoded = model.encode(expected["inputs"]).numpy()[: len(expected["encoder_output"])]
+    np.testing.assert_allclose(encoded, expected["encoder_output"], rtol=0, atol=1e-4)
+
+    targets = expected["targets"]
+    smoothed, tokens = padded_cross_entropy(logits, targets, 0.1)
+    np.testing.assert_allclose(smoothed, expected["train_nodropout_loss_num"], rtol=1e-4)
+    assert tokens == expected["train_nodropout_loss_den"] == expected["eval_loss_den"]
+    plain = smoothed
+    if not name.startswith(SMOOTHED_EVALUATION):
+        plain, _ = padded_cross_entropy(logits, targets)
+    np.testing.assert_allclose(plain, expected["eval_loss_num"], rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_decoding_step_by_step_gives_the_same_logits(name):
+    model, expected = load(name)
+    inputs, targets = expected["inputs"], expected["targets"][:, :12]
+    whole = model({"inputs": inputs, "targets": targets}).numpy()
+    decode_step = tf.function(model.decode_step, reduce_retracing=True)
+    cache = model.start_decoding(inputs)
+    # Two beams: the sentence itself, and one that strays at every step.
+    ids = np.zeros((len(inputs), 2), "int32")
+    for step in range(targets.shape[1]):
+        logits, cache = decode_step(tf.constant(ids), tf.constant(step), cache)
+        np.testing.assert_allclose(logits[:, 0], whole[:, step], rtol=0, atol=1e-4)
+        ids = np.stack([targets[:, step], targets[:, step] // 2 + 1], axis=1)
+
+
+@pytest.mark.parametrize("name", ["base_v1", "base_v3"])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [("mixed_bfloat16", 0.02), ("mixed_float16", 0.003)]
+)
+def test_16_bit_activations_cost_little_accuracy(name, dtype, tolerance):
+    model, expected = load(name)
+    config = {**model.get_config(), "dtype": dtype}
+    narrow = type(model).from_config(config)
+    narrow.set_weights(model.get_weights())
+    logits = narrow(features(expected))
+    assert logits.dtype == tf.float32
+    loss, tokens = padded_cross_entropy(logits, expected["targets"])
+    exact = expected["eval_loss_num"] / expected["eval_loss_den"]
+    np.testing.assert_allclose(loss / tokens, exact, rtol=tolerance)
