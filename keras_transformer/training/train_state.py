@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import tensorflow as tf
@@ -41,7 +42,15 @@ class TrainState:
         self.step = 0
         self.info: dict[str, Any] = {}
         self._fingerprint = dict(data_fingerprint or {})
+        self._dataset = dataset
         self._iterator = iter(dataset)
+        self._first: Future[list[dict[str, tf.Tensor]]] | None = None
+
+    def start(self) -> None:
+        """Builds the graphs of the update while the first batches are read, shuffled and cut."""
+        with ThreadPoolExecutor(1) as reader:
+            self._first = reader.submit(self._read)
+            self.train_step.trace(self._dataset.element_spec)
 
     def next_batches(self) -> list[dict[str, tf.Tensor]]:
         """The batches of one update.
@@ -49,6 +58,12 @@ class TrainState:
         Raises:
             StopIteration: a finite data set has come to its end.
         """
+        if self._first is not None:
+            first, self._first = self._first, None
+            return first.result()
+        return self._read()
+
+    def _read(self) -> list[dict[str, tf.Tensor]]:
         return [next(self._iterator) for _ in range(self.train_step.accumulate)]
 
     def save(self, run_dir: str | os.PathLike[str], keep: int | None = None) -> str:

@@ -89,8 +89,8 @@ class TrainStep:
         ]
         gradients = self._gradients_of_share
         self._gradients = tf.function(gradients, jit_compile=True) if jit else gradients
-        self._update = tf.function(self._update_from_batch, reduce_retracing=True)
-        self._add_up = tf.function(self._accumulate_batch, reduce_retracing=True)
+        self._update: Any = None
+        self._add_up: Any = None
 
     def state(self) -> dict[str, tf.Variable]:
         """Name → variable of all that an update changes besides the weights."""
@@ -98,6 +98,22 @@ class TrainStep:
         if self.loss_scale is not None:
             state |= {f"optimizer/{name}": each for name, each in self.loss_scale.state().items()}
         return state
+
+    def trace(self, batch: Mapping[str, tf.Tensor | tf.TensorSpec]) -> None:
+        """Builds the graphs for batches with these features, of whatever size.
+
+        Done at the first call otherwise; earlier, it can go on while the first batch is read.
+        """
+        features = {
+            name: tf.TensorSpec([None] * each.shape.rank, each.dtype, name)
+            for name, each in batch.items()
+        }
+        noise, rate = tf.TensorSpec([2], tf.int32), tf.TensorSpec([], tf.float32)
+        self._update = tf.function(self._update_from_batch, input_signature=[features, noise, rate])
+        self._update.get_concrete_function()
+        if self.accumulate > 1:
+            self._add_up = tf.function(self._accumulate_batch, input_signature=[features, noise])
+            self._add_up.get_concrete_function()
 
     def __call__(self, batches: list[Batch], step: int, rate: float) -> StepResult:
         """Makes one update.
@@ -107,6 +123,8 @@ class TrainStep:
             step: updates done before.
             rate: the learning rate.
         """
+        if self._update is None:
+            self.trace(batches[0])
         for number, batch in enumerate(batches[:-1]):
             self._add_up(dict(batch), tf.constant([step, number + 1]))
         return self._update(

@@ -165,6 +165,7 @@ class Trainer:
                 )
                 return Ending.FINISHED, 0
             checkpoints.remove_temporary(run_dir)
+            state.start()
             loop = Loop(
                 state,
                 run_dir,
