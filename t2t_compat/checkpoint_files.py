@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -107,6 +108,26 @@ class CheckpointReader:
             raise self._damaged(error) from None
         if not self.shapes:
             raise UserError(f"{self.prefix} is a checkpoint without any variable; take another one")
+        self._check_size()
+
+    def _check_size(self) -> None:
+        """The data files must be as long as the index says: a copy cut short is found at once."""
+        wanted = sum(
+            math.prod(shape) * self._dtypes[name].size
+            for name, shape in self.shapes.items()
+            if self._dtypes[name].is_numpy_compatible and self._dtypes[name].name != "string"
+        )
+        files = [
+            file
+            for file in self.prefix.parent.glob(self.prefix.name + ".data-*")
+            if _DATA_FILE.match(file.name)
+        ]
+        present = sum(file.stat().st_size for file in files)
+        if files and present < wanted:
+            raise UserError(
+                f"{self.prefix}: its data files have {present:,} bytes, but its variables take"
+                f" {wanted:,}: they were cut short; copy them again"
+            )
 
     def _damaged(self, error: Exception, name: str = "") -> UserError:
         what = f", variable {name}" if name else ""

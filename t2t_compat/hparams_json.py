@@ -153,9 +153,6 @@ def fit_to_layout(hp: HParams, layout: Layout, origin: str) -> HParams:
     changes: dict[str, Any] = {
         "hidden_size": layout.hidden_size,
         "filter_size": layout.filter_size,
-        "num_hidden_layers": layout.encoder_layers,
-        "num_encoder_layers": 0,
-        "num_decoder_layers": 0,
         "attention_key_channels": 0,
         "attention_value_channels": 0,
         "attention_bias": layout.attention_bias,
@@ -166,9 +163,11 @@ def fit_to_layout(hp: HParams, layout: Layout, origin: str) -> HParams:
         "shared_embedding": set(layout.tables) == {"shared", "softmax"},
         "symbol_modality_num_shards": next(iter(layout.shard_counts.values())),
     }
-    if layout.encoder_layers != layout.decoder_layers:
-        changes["num_encoder_layers"] = layout.encoder_layers
-        changes["num_decoder_layers"] = layout.decoder_layers
+    if (hp.encoder_layers, hp.decoder_layers) != (layout.encoder_layers, layout.decoder_layers):
+        changes["num_hidden_layers"] = layout.encoder_layers
+        differ = layout.encoder_layers != layout.decoder_layers
+        changes["num_encoder_layers"] = layout.encoder_layers if differ else 0
+        changes["num_decoder_layers"] = layout.decoder_layers if differ else 0
     if layout.key_size != layout.hidden_size:
         changes["attention_key_channels"] = layout.key_size
     if layout.value_size != layout.hidden_size:

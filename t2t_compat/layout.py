@@ -28,7 +28,7 @@ _EMBEDDING = re.compile(
 )
 _BOOKKEEPING = re.compile(
     r"(^|/)(global_step|max_nonpadding|beta\d_power|iter)$|/Adam(_\d+)?$|^training/|/training/"
-    r"|^losses_avg/|/losses_avg/|^train_stats/|/train_stats/"
+    r"|^train_state$|^data_iterator$|^losses_avg/|/losses_avg/|^train_stats/|/train_stats/"
 )
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from keras_transformer.config import HParams
 from keras_transformer.errors import UserError
 from keras_transformer.t2t_compat import hparams_json
@@ -49,23 +47,13 @@ class LoadedCheckpoint(CheckpointDescription):
 
     Attributes:
         model: float32 weights, built for the checkpoint's vocabulary sizes.
-        sources: model weight → where it came from; also tells the optimizer's slots.
+        sources: model weight → where it came from; also tells the optimizer's slots (`moments`).
         report: the account of every variable.
     """
 
     model: Transformer
     sources: dict[str, Source]
     report: ImportReport
-
-    def slots(self, slot: str) -> dict[str, np.ndarray] | None:
-        """Model weight → value of an Adam slot (`Adam` first, `Adam_1` second moment).
-
-        None if the checkpoint holds no such slots.
-        """
-        used = {name: self.sources[name] for name in self.report.weights}
-        if not all(n in self.reader for s in used.values() for n in s.slot_names(slot)):
-            return None
-        return {name: source.read(self.reader.tensor, slot) for name, source in used.items()}
 
 
 def load_model(
@@ -182,7 +170,7 @@ def _fit(hp: HParams, layout: Layout, origin: str, overrides: str, notes: list[s
     told = [
         f"{name} {mine} → {theirs}"
         for name, mine, theirs in hp.differences(fitted)
-        if name not in ("num_encoder_layers", "num_decoder_layers", "attention_bias")
+        if name != "attention_bias"
     ]
     if told:
         notes.append(f"settings of {origin} that the variables overrule: {', '.join(told)}")

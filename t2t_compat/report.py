@@ -45,16 +45,23 @@ class ImportReport:
         }
 
     def lines(self) -> list[str]:
-        """For the screen: the notes and a count of each kind, then every row."""
-        reasons: dict[str, int] = {}
-        for reason in self.left.values():
-            reasons[reason] = reasons.get(reason, 0) + 1
+        """For the screen: structure, notes, every weight with its source, what was left and why."""
         text = [f"checkpoint {self.checkpoint}"]
         text += [f"  {key.replace('_', ' ')}: {value}" for key, value in self.layout.items()]
-        text += [f"  note: {note}" for note in self.notes]
-        text.append(f"{len(self.weights)} weights filled from {len(self.taken)} variables")
-        text += [f"{count} variables left: {reason}" for reason, count in sorted(reasons.items())]
-        return text
+        text.append("weights of the model and where they come from")
+        text += [f"  {weight} ← {source}" for weight, source in self.weights.items()]
+        by_reason: dict[str, list[str]] = {}
+        for name, reason in self.left.items():
+            by_reason.setdefault(reason, []).append(name)
+        text.append("variables that are no weights")
+        for reason, names in sorted(by_reason.items()):
+            shown = ", ".join(sorted(names)[:3]) + (" …" if len(names) > 3 else "")
+            text.append(f"  {len(names)}, {reason}: {shown}")
+        text.append(
+            f"{len(self.weights)} weights filled from {len(self.taken)} variables,"
+            f" {len(self.left)} variables left"
+        )
+        return text + [f"note: {note}" for note in self.notes]
 
 
 def why_left(name: str) -> str:
@@ -65,6 +72,8 @@ def why_left(name: str) -> str:
         return "optimizer state"
     if name.endswith("training/iter"):
         return "counter of the multistep optimizer"
+    if name in ("train_state", "data_iterator"):
+        return "written by kt-avg or kt-trainer"
     return "running statistics"
 
 
@@ -101,7 +110,7 @@ def account(
         if source is None or absent:
             missing.append(weight + (f" (from {absent[0]})" if absent else ""))
             continue
-        found = _shape_of(source, shapes)
+        found = shape_of(source, shapes)
         if found != tuple(weight_shapes[weight]):
             misshapen.append(f"{weight}: {list(found)}, wanted {list(weight_shapes[weight])}")
         report.weights[weight] = source.describe()
@@ -120,7 +129,8 @@ def account(
     return report
 
 
-def _shape_of(source: Source, shapes: Shapes) -> Shape:
+def shape_of(source: Source, shapes: Shapes) -> Shape:
+    """Shape of the weight that a source gives, from the variables' shapes alone."""
     shape = list(shapes[source.names[0]])
     if len(source.names) > 1:
         shape[0] = sum(shapes[name][0] for name in source.names)

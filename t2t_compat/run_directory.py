@@ -6,7 +6,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from keras_transformer import registry
 from keras_transformer.errors import UserError
@@ -36,23 +36,37 @@ OLD_VOCAB_NAMES = {
 }
 
 
+# Folder in which an adopted run directory keeps what T2T wrote.
+ORIGINALS = "t2t"
+
+
 @dataclass
 class T2TRunDir(RunDir):
     """A run directory written by Tensor2Tensor.
 
     Attributes:
-        vocab_files: side → a vocabulary file given by the user.
         description: what the checkpoint told; its notes belong in a report.
+        vocab_files: side → a vocabulary file given by the user.
+        usr_dir: the user's package that was imported for it.
     """
 
+    description: CheckpointDescription = field(kw_only=True)
     vocab_files: dict[str, str] = field(default_factory=dict)
-    description: CheckpointDescription | None = None
+    usr_dir: str | None = None
 
-    def encoders(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        for side, name in (("inputs", "source_vocab_file"), ("targets", "target_vocab_file")):
-            if side in self.vocab_files and not kwargs.get("vocab_file"):
-                kwargs[name] = kwargs.get(name) or self.vocab_files[side]
-        return super().encoders(*args, **kwargs)
+    def vocabulary_paths(
+        self,
+        data_dir: str | os.PathLike[str] | None = None,
+        vocab_file: str | None = None,
+        source_vocab_file: str | None = None,
+        target_vocab_file: str | None = None,
+    ) -> dict[str, Path | None]:
+        return super().vocabulary_paths(
+            data_dir,
+            vocab_file,
+            source_vocab_file or (None if vocab_file else self.vocab_files.get("inputs")),
+            target_vocab_file or (None if vocab_file else self.vocab_files.get("targets")),
+        )
 
     def _places(self, name: str, data_dir: str | os.PathLike[str] | None) -> list[Path]:
         places = super()._places(name, data_dir)
@@ -92,9 +106,12 @@ def open_run_dir(
     Raises:
         UserError: nothing T2T wrote is there, or what it does not tell is not given.
     """
-    flags = read_flags(folder)
-    looks = (folder / HPARAMS_FILE).is_file() or list(folder.glob("*.ckpt-*.index"))
-    saved_model = list(folder.glob("saved_model.pb*"))
+    # If being turned into a run directory of ours was interrupted, T2T's files are there.
+    interrupted = (folder / ORIGINALS / HPARAMS_FILE).is_file()
+    source = folder / ORIGINALS if interrupted else folder
+    flags = read_flags(source)
+    looks = (source / HPARAMS_FILE).is_file() or list(source.glob("*.ckpt-*.index"))
+    saved_model = list(source.glob("saved_model.pb*"))
     if not looks and not saved_model and checkpoint_path is None:
         raise UserError(
             f"{folder} is no run directory: it holds neither run.json (kt-trainer) nor hparams.json"
@@ -109,13 +126,13 @@ def open_run_dir(
     }
     vocab_files = {side: path for side, path in given.items() if path}
     chosen, known_space = _problem(folder, problem, flags, vocab_files)
-    path = Path(hparams_json) if hparams_json else folder / HPARAMS_FILE
+    path = Path(hparams_json) if hparams_json else source / HPARAMS_FILE
     values = read_hparams_file(path) if path.is_file() or hparams_json else {}
     if not values and not hparams_set:
         hparams_set = flags.get("hparams_set")
         overrides = ",".join(part for part in (flags.get("hparams", ""), overrides) if part)
     description = describe_checkpoint(
-        checkpoint_path or folder,
+        checkpoint_path or source,
         hparams_set or (str(path) if values else None),
         target_space_id=target_space_id,
         overrides=overrides,
@@ -130,8 +147,9 @@ def open_run_dir(
         data_dir=Path(stored_data_dir) if stored_data_dir else None,
         target_space_id=description.target_space_id,
         is_t2t=True,
-        vocab_files=vocab_files,
         description=description,
+        vocab_files=vocab_files,
+        usr_dir=usr_dir,
     )
 
 

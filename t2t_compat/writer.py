@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -11,8 +12,11 @@ import numpy as np
 
 from keras_transformer.config import HParams
 from keras_transformer.errors import UserError
-from keras_transformer.run_dir import HPARAMS_FILE, write_text_atomically
-from keras_transformer.t2t_compat.layout import Layout
+from keras_transformer.run_dir import HPARAMS_FILE, RunDir, write_text_atomically
+from keras_transformer.t2t_compat.checkpoint_files import CheckpointReader
+from keras_transformer.t2t_compat.layout import Layout, detect_layout
+from keras_transformer.t2t_compat.moments import SCALARS, SLOTS
+from keras_transformer.t2t_compat.report import account
 from keras_transformer.t2t_compat.weights import Source, shard_rows, weight_sources
 from keras_transformer.training import checkpoints
 
@@ -24,12 +28,49 @@ _TABLES = {
 }
 
 
+# Scalars that T2T 1.15's trainer wants to find, with the values it leaves in them.
+_UNUSED = {
+    "losses_avg/problem_0/extra_loss": np.float32(100.0),
+    "losses_avg/problem_0/total_loss": np.float32(100.0),
+    "losses_avg/problem_0/training_loss": np.float32(100.0),
+    "train_stats/problem_0_steps": np.int32(0),
+}
+
+
+def reverse_run(run: RunDir, prefix: str, output_dir: str | os.PathLike[str]) -> Path:
+    """Writes a run directory of T2T 1.15: checkpoint, `hparams.json` and vocabularies.
+
+    Args:
+        run: ours.
+        prefix: the checkpoint of it.
+        output_dir: a new or empty folder.
+
+    Returns:
+        The prefix written.
+
+    Raises:
+        UserError: the folder holds a run already, or the model has a part that T2T 1.15 has no
+            place for.
+    """
+    folder = Path(output_dir)
+    if run.is_t2t:
+        raise UserError(f"{run.path} is a Tensor2Tensor run directory already")
+    if (folder / HPARAMS_FILE).is_file() or (folder / checkpoints.LIST_FILE).is_file():
+        raise UserError(f"{folder} holds a run already; give a new or empty --t2t_model_dir")
+    written = write_t2t_checkpoint(prefix, run.hparams, folder)
+    for path in run.vocabulary_paths().values():
+        if path is not None:
+            shutil.copyfile(path, folder / path.name)
+    return written
+
+
 def write_t2t_checkpoint(
     prefix: str | os.PathLike[str], hparams: HParams, output_dir: str | os.PathLike[str]
 ) -> Path:
     """Writes `model.ckpt-<step>`, `checkpoint` and `hparams.json` as T2T 1.15's trainer would.
 
-    Adam's moments and powers go along where the checkpoint has them, so that T2T can train on.
+    Adam's moments and powers go along where the checkpoint has them, so that T2T can train on. The
+    file is read back by the layout table before it counts as written.
 
     Args:
         prefix: one of our checkpoints.
@@ -52,17 +93,28 @@ def write_t2t_checkpoint(
     layout = _layout(hparams, shapes)
     sources = weight_sources(layout)
     tensors = dict(_weights(reader, shapes, sources, ""))
-    slots = {"m": "Adam", "v": "Adam_1"}
-    if all(f"{checkpoints.OPTIMIZER}m/{name}" in reader for name in shapes):
-        for ours, theirs in slots.items():
-            tensors.update(_weights(reader, shapes, sources, theirs, ours))
-        for power in ("beta1_power", "beta2_power"):
-            tensors[f"training/{power}"] = reader.tensor(checkpoints.OPTIMIZER + power)
-    folder = Path(output_dir)
-    folder.mkdir(parents=True, exist_ok=True)
-    written = checkpoints.save(folder, reader.global_step, tensors)
-    write_text_atomically(folder / HPARAMS_FILE, _t2t_hparams(hparams))
+    slots = SLOTS.get(hparams.optimizer, {})
+    scalars = SCALARS.get(hparams.optimizer, {})
+    ours = [f"{checkpoints.OPTIMIZER}{slot}/{name}" for slot in slots for name in shapes]
+    ours += [checkpoints.OPTIMIZER + name for name in scalars]
+    if slots and all(name in reader for name in ours):
+        for slot, theirs in slots.items():
+            tensors.update(_weights(reader, shapes, sources, theirs, slot))
+        for name, variable in scalars.items():
+            tensors[f"training/{variable}"] = reader.tensor(checkpoints.OPTIMIZER + name)
+    tensors |= _UNUSED
+    written = checkpoints.save(output_dir, reader.global_step, tensors)
+    _check_layout(written, layout, shapes)
+    write_text_atomically(Path(output_dir) / HPARAMS_FILE, _t2t_hparams(hparams))
     return Path(written)
+
+
+def _check_layout(written: str, wanted: Layout, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    reader = CheckpointReader(written)
+    found = detect_layout(reader.shapes, written)
+    if found != wanted:
+        raise UserError(f"{written} reads back as {found}, not as {wanted}; do not use it")
+    account(written, found, reader.shapes, weight_sources(found), shapes)
 
 
 def _check_offered(hp: HParams) -> None:

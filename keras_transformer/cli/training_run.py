@@ -59,12 +59,21 @@ def open_or_create(flags: Flags) -> tuple[RunDir, str]:
 
 def _existing(flags: Flags) -> RunDir:
     """The run directory that is there, after its settings were compared with the flags."""
-    run = RunDir.open(flags.output_dir, usr_dir=flags.usr_dir or None)
+    vocabularies = {
+        name: getattr(flags, name)
+        for name in ("vocab_file", "source_vocab_file", "target_vocab_file")
+        if getattr(flags, name)
+    }
+    run = RunDir.open(
+        flags.output_dir,
+        usr_dir=flags.usr_dir or None,
+        # For a run directory of T2T that does not say it.
+        problem=flags.problem,
+        data_dir=flags.data_dir,
+        **vocabularies,
+    )
     if run.is_t2t and flags.schedule in TRAINS:
-        raise UserError(
-            f"{flags.output_dir} was written by Tensor2Tensor: bring it over with kt-import-t2t and"
-            " train in the directory that makes"
-        )
+        run = registry.t2t_compat().adopt(run, data_dir=flags.data_dir, usr_dir=flags.usr_dir)
     if flags.problem:
         given = registry.problem(flags.problem, **problem_options(flags))
         mine, stored = (

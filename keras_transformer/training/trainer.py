@@ -22,7 +22,7 @@ from keras_transformer.data import pipeline
 from keras_transformer.errors import UserError
 from keras_transformer.model.transformer import Transformer
 from keras_transformer.run_dir import RunDir
-from keras_transformer.training import checkpoints, distribution, train_log
+from keras_transformer.training import checkpoints, distribution, train_log, warm_start
 from keras_transformer.training.averaging import copy_run_files
 from keras_transformer.training.early_stopping import EarlyStopping
 from keras_transformer.training.evaluation import Evaluator
@@ -246,14 +246,9 @@ class Trainer:
 
     def _begin(self, state: TrainState, log: TrainLog) -> None:
         if self.options.init_from:
-            prefix = self.options.init_from
-            if os.path.isdir(prefix):
-                found = checkpoints.latest(prefix)
-                if found is None:
-                    raise UserError(f"--init_from={prefix} holds no checkpoint")
-                prefix = found
-            checkpoints.load_weights(self.model, prefix)
-            self._screen.note(f"beginning with the weights of {prefix}, at step 0")
+            origin = self.options.init_from
+            for note in warm_start.begin_with(self.model, self.encoders, origin, self._data_dir):
+                self._screen.note(note)
         parameters = sum(int(tf.size(v)) for v in self.model.named_weights().values())
         log.event(
             "start",

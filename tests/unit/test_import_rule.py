@@ -45,6 +45,8 @@ FREE_MODULES = {"keras_transformer.training.checkpoints": {"decoding", "export"}
 EXCEPTIONS = {
     ("keras_transformer.model.transformer", "decoding"),
     ("keras_transformer.decoding.loading", "registry"),
+    # --init_from takes weights of ours or of T2T.
+    ("keras_transformer.training.warm_start", "registry"),
 }
 
 

@@ -1,0 +1,147 @@
+"""T2T run directory or checkpoint → a run directory of this project, with an account of everything.
+
+    NEW/hparams.json, run.json, <vocabularies>   as `RunDir.create` writes them
+    NEW/model.ckpt-<step>                         the weights, and Adam's moments if T2T kept them
+    NEW/import_report.json                        every variable and every weight
+    NEW/import_parity.npz                         sentences with logits and beams, for `--verify`
+
+`adopt` does the same in place, for a copy of a T2T run directory that training is to go on in.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_transformer.errors import UserError
+from keras_transformer.run_dir import HPARAMS_FILE, RUN_FILE, RunDir, write_text_atomically
+from keras_transformer.t2t_compat import parity
+from keras_transformer.t2t_compat.loader import LoadedCheckpoint, load_described
+from keras_transformer.t2t_compat.moments import read_moments
+from keras_transformer.t2t_compat.report import ImportReport
+from keras_transformer.t2t_compat.run_directory import ORIGINALS, T2TRunDir
+from keras_transformer.training import checkpoints
+
+REPORT_FILE = "import_report.json"
+# What T2T wrote and an adopted directory keeps aside.
+_T2T_FILES = (HPARAMS_FILE, checkpoints.LIST_FILE, "graph.pbtxt")
+
+
+def import_run(
+    run: T2TRunDir,
+    output_dir: str | os.PathLike[str],
+    data_dir: str | os.PathLike[str] | None = None,
+    usr_dir: str | None = None,
+    with_parity: bool = True,
+) -> ImportReport:
+    """Writes the run directory.
+
+    Args:
+        run: opened by `open_run_dir`.
+        output_dir: an empty or new folder.
+        data_dir: where the vocabularies may lie; remembered for training.
+        usr_dir: the user's package that the problem comes from; remembered.
+        with_parity: also decode some sentences and keep the result for `parity.verify`.
+
+    Raises:
+        UserError: the folder holds a run already, a vocabulary is not to be found or is not the
+            checkpoint's, or checkpoint and settings do not fit.
+    """
+    folder = Path(output_dir)
+    if (folder / RUN_FILE).is_file() or (folder / HPARAMS_FILE).is_file():
+        raise UserError(f"{folder} holds a run already; give a new or empty --output_dir")
+    loaded = _load(run, data_dir)
+    _write(run, loaded, _moments(loaded), folder, data_dir, usr_dir)
+    if with_parity:
+        parity.record(folder, loaded.model, RunDir.open(folder))
+    return loaded.report
+
+
+def adopt(
+    run: T2TRunDir,
+    data_dir: str | os.PathLike[str] | None = None,
+    usr_dir: str | None = None,
+) -> RunDir:
+    """Turns a T2T run directory into one of this project, in place, so that training can go on.
+
+    T2T's own files move to its folder `t2t/`; nothing of them is changed. Interrupted at any point
+    it can be done again.
+
+    Raises:
+        UserError: as `import_run`, or the checkpoint has no optimizer state to go on from.
+    """
+    loaded = _load(run, data_dir)
+    moments = _moments(loaded)
+    if moments is None:
+        raise UserError(
+            f"{loaded.reader.prefix} holds no state of the optimizer {loaded.hparams.optimizer}, so"
+            " training cannot go on from it; begin a new run with --init_from"
+        )
+    originals = run.path / ORIGINALS
+    originals.mkdir(exist_ok=True)
+    for name in sorted(os.listdir(run.path)):
+        path, kept = run.path / name, originals / name
+        if name.startswith(f"{checkpoints.PREFIX}-") and not kept.exists():
+            os.replace(path, kept)
+        elif (name in _T2T_FILES or name.startswith("flags")) and not kept.exists():
+            temporary = originals / f".{name}.tmp"
+            temporary.write_bytes(path.read_bytes())
+            os.replace(temporary, kept)
+    _write(run, loaded, moments, run.path, data_dir, usr_dir)
+    return RunDir.open(run.path, usr_dir=usr_dir)
+
+
+def _load(run: T2TRunDir, data_dir: str | os.PathLike[str] | None) -> LoadedCheckpoint:
+    encoders = run.encoders(data_dir)
+    sizes = {side: encoder.vocab_size for side, encoder in encoders.items()}
+    return load_described(run.description, sizes)
+
+
+def _moments(loaded: LoadedCheckpoint) -> dict[str, np.ndarray] | None:
+    return read_moments(
+        loaded.reader, loaded.sources, loaded.report.weights, loaded.hparams.optimizer
+    )
+
+
+def _write(
+    run: T2TRunDir,
+    loaded: LoadedCheckpoint,
+    moments: dict[str, np.ndarray] | None,
+    folder: Path,
+    data_dir: str | os.PathLike[str] | None,
+    usr_dir: str | None,
+) -> None:
+    step, report = loaded.reader.step, loaded.report
+    state: dict[str, Any] = {"imported_from": os.path.basename(report.checkpoint)}
+    tensors: dict[str, Any] = dict(loaded.model.named_weights())
+    if moments is None:
+        state["inference_only"] = True
+        report.notes.append(
+            f"no state of the optimizer {loaded.hparams.optimizer} in the checkpoint: it serves"
+            " decoding, and training with --init_from"
+        )
+    else:
+        tensors |= moments
+        for name in report.left:
+            if name.startswith("training/"):
+                report.left[name] = "optimizer state; taken over beside the weights"
+    paths = run.vocabulary_paths(data_dir)
+    # run.json comes last: before it is there, nobody takes the folder for a run.
+    checkpoints.save(folder, step, tensors, state)
+    write_text_atomically(
+        folder / REPORT_FILE, json.dumps(report.to_dict(), indent=1, ensure_ascii=False) + "\n"
+    )
+    RunDir.create(
+        folder,
+        loaded.hparams,
+        run.problem,
+        data_dir or run.data_dir or folder,
+        hparams_set=run.hparams_set,
+        usr_dir=usr_dir or run.usr_dir,
+        target_space_id=loaded.target_space_id,
+        vocabulary_paths=paths,
+    )
