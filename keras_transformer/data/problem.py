@@ -13,7 +13,7 @@ through one method, `Problem.oriented`, so that no part can be forgotten.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 

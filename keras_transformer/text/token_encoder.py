@@ -101,6 +101,16 @@ class TokenTextEncoder:
         """The entries in id order."""
         return self._tokens
 
+    @property
+    def replacement_id(self) -> int | None:
+        """The id of every word that is no entry; None where such a word is an error."""
+        return self._replacement_id
+
+    @property
+    def reverse(self) -> bool:
+        """Whether ids go from the last word to the first."""
+        return self._reverse
+
     def encode(self, text: str) -> list[int]:
         """Ids of the words of a text, without an end of sentence.
 

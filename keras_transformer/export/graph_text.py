@@ -1,0 +1,102 @@
+"""Text encoders as TensorFlow operations, for the signatures that take and give text."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import tensorflow as tf
+
+from keras_transformer.text.graph_encoder import SubwordGraphEncoder
+from keras_transformer.text.reserved_tokens import EOS_ID, PAD_ID
+from keras_transformer.text.subword_encoder import SubwordTextEncoder
+from keras_transformer.text.token_encoder import TokenTextEncoder
+
+
+class GraphEncoder(Protocol):
+    """Text to ids and back inside a graph."""
+
+    def encode(self, strings: tf.Tensor) -> tf.RaggedTensor:
+        """string [B] → int32 [B, (L)], without an end of sentence."""
+
+    def decode(self, ids: tf.Tensor) -> tf.Tensor:
+        """int32 [..., L] → string [...], up to the end of sentence and without padding."""
+
+
+def graph_encoder(encoder: Any) -> GraphEncoder | None:
+    """The encoder's twin in a graph; None for a kind that has none."""
+    if isinstance(encoder, SubwordTextEncoder):
+        return SubwordGraphEncoder(encoder)
+    if isinstance(encoder, TokenTextEncoder):
+        return TokenGraphEncoder(encoder)
+    return None
+
+
+class TokenGraphEncoder(tf.Module):
+    """`TokenTextEncoder` inside a graph: one id for each word between white space.
+
+    A word that is no entry fails the whole call if the encoder has no replacement for it.
+
+    Args:
+        encoder: the Python encoder to take the entries from.
+    """
+
+    def __init__(self, encoder: TokenTextEncoder) -> None:
+        super().__init__(name="token_graph_encoder")
+        tokens = list(encoder.tokens)
+        last = {token: i for i, token in enumerate(tokens)}
+        with tf.device("CPU:0"):
+            self._tokens = tf.constant(tokens, tf.string)
+            self._id_of = tf.lookup.StaticHashTable(
+                tf.lookup.KeyValueTensorInitializer(
+                    tf.constant(list(last), tf.string), tf.constant(list(last.values()), tf.int32)
+                ),
+                default_value=-1 if encoder.replacement_id is None else encoder.replacement_id,
+            )
+        self._size = len(tokens)
+        self._reverse = encoder.reverse
+
+    def encode(self, strings: tf.Tensor) -> tf.RaggedTensor:
+        with tf.device("CPU:0"):
+            words = tf.strings.split(tf.strings.regex_replace(strings, WHITE_SPACE, " "))
+            ids = self._id_of.lookup(words.values)
+            missing = tf.boolean_mask(words.values, ids < 0)
+            tf.debugging.Assert(
+                tf.size(missing) == 0, ["these words are not in the vocabulary:", missing]
+            )
+            found = words.with_values(ids)
+            return tf.reverse(found, [1]) if self._reverse else found
+
+    def decode(self, ids: tf.Tensor) -> tf.Tensor:
+        with tf.device("CPU:0"):
+            shape = tf.shape(ids)
+            flat = tf.reshape(ids, [tf.reduce_prod(shape[:-1]), shape[-1]])
+            ended = tf.cumsum(tf.cast(flat == EOS_ID, tf.int32), axis=1) > 0
+            wanted = (flat >= 0) & (flat < self._size) & ~ended & (flat != PAD_ID)
+            known = tf.ragged.boolean_mask(flat, wanted)
+            words = known.with_values(tf.gather(self._tokens, known.values))
+            if self._reverse:
+                words = tf.reverse(words, [1])
+            text = tf.strings.reduce_join(words, axis=-1, separator=" ")
+            return tf.reshape(text, shape[:-1])
+
+
+_LAST_SPACE = 0x3000  # the ideographic one
+
+
+def _white_space() -> str:
+    """RE2's class of what `str.strip` and `str.split` take for white space."""
+    spaces = [code for code in range(_LAST_SPACE + 1) if chr(code).isspace()]
+    return "[" + "".join(f"\\x{{{code:x}}}" for code in spaces) + "]"
+
+
+WHITE_SPACE = _white_space()
+
+
+def strip(strings: tf.Tensor) -> tf.Tensor:
+    """`str.strip` of every string, Unicode's white space included."""
+    return tf.strings.regex_replace(strings, f"^{WHITE_SPACE}+|{WHITE_SPACE}+$", "")
+
+
+def one_line(strings: tf.Tensor) -> tf.Tensor:
+    """Line ends become blanks: one sentence is one line, whatever the model says."""
+    return tf.strings.regex_replace(strings, "[\n\r]", " ")

@@ -1,0 +1,102 @@
+"""Weights as an exported model stores them: float32, or smaller.
+
+The arithmetic stays float32 (or what the model's settings say): smaller weights are widened once
+in each call, before the search begins. What shrinks is the file, the download and the time to
+load.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.errors import UserError
+
+WEIGHT_TYPES = ("float32", "float16", "bfloat16", "int8")
+_LARGEST_INT8 = 127
+
+
+class StoredWeights(tf.Module):
+    """A model's weights as variables of their own, in the type they are to be stored in.
+
+    `int8` stores matrices as whole numbers from -127 to 127 and one float32 factor for each
+    output of a kernel or each row of a table; vectors (biases, normalisation) stay float32. The
+    largest value keeps its place, so nothing is clipped, and a weight moves by at most half a
+    factor.
+
+    Args:
+        model: with `named_weights()`.
+        weight_type: one of `WEIGHT_TYPES`.
+
+    Raises:
+        UserError: an unknown type, or a weight too large for float16.
+    """
+
+    def __init__(self, model: Any, weight_type: str = "float32") -> None:
+        super().__init__(name="weights")
+        if weight_type not in WEIGHT_TYPES:
+            raise UserError(f"weights is {weight_type!r}: give one of {', '.join(WEIGHT_TYPES)}")
+        self._keras_variables = list(model.named_weights().values())
+        self.variables_by_name: dict[str, tf.Variable] = {}
+        self.factors_by_name: dict[str, tf.Variable] = {}
+        for name, weight in model.named_weights().items():
+            value = keras.ops.convert_to_numpy(weight)
+            if weight_type != "int8":
+                self._keep(name, tf.cast(value, weight_type), value)
+            elif value.ndim < 2:
+                self._keep(name, tf.constant(value), value)
+            else:
+                whole, factors = quantize(value, per_row=not name.endswith("kernel"))
+                self.variables_by_name[name] = _variable(whole, name)
+                self.factors_by_name[name] = _variable(factors, f"{name}/factors")
+
+    def _keep(self, name: str, stored: tf.Tensor, value: np.ndarray) -> None:
+        if np.isfinite(value).all() and not np.isfinite(tf.cast(stored, tf.float32)).all():
+            raise UserError(
+                f"{name} holds {np.abs(value).max():g}, too large for {stored.dtype.name}: export"
+                " with --weights=bfloat16 or float32"
+            )
+        self.variables_by_name[name] = _variable(stored, name)
+
+    @property
+    def num_bytes(self) -> int:
+        """Size of all weights as stored."""
+        stored = [*self.variables_by_name.values(), *self.factors_by_name.values()]
+        return sum(each.shape.num_elements() * each.dtype.size for each in stored)
+
+    def replacements(self) -> list[tuple[keras.Variable, tf.Tensor]]:
+        """Each of the model's own variables with the value to compute with in its place.
+
+        For `keras.StatelessScope`.
+        """
+        values = []
+        for own, (name, stored) in zip(
+            self._keras_variables, self.variables_by_name.items(), strict=True
+        ):
+            value = tf.cast(stored, tf.float32)
+            if name in self.factors_by_name:
+                value *= self.factors_by_name[name]
+            values.append((own, value))
+        return values
+
+
+def quantize(value: np.ndarray, per_row: bool) -> tuple[np.ndarray, np.ndarray]:
+    """A matrix as int8 and the float32 factors that give it back.
+
+    Args:
+        value: float32 [rows, columns].
+        per_row: one factor for each row (tables), else one for each column (kernels).
+
+    Returns:
+        int8 [rows, columns], and float32 [rows, 1] or [1, columns].
+    """
+    largest = np.abs(value).max(axis=1 if per_row else 0, keepdims=True)
+    factors = (np.where(largest > 0, largest, 1.0) / _LARGEST_INT8).astype(np.float32)
+    return np.rint(value / factors).astype(np.int8), factors
+
+
+def _variable(value: Any, name: str) -> tf.Variable:
+    return tf.Variable(value, trainable=False, name=name.replace("/", "_"))
