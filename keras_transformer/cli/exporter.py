@@ -53,7 +53,7 @@ program.enum(
     "weights",
     "float32",
     ["float32", "float16", "bfloat16", "int8"],
-    "how the weights are stored; for other than float32 the size and the change of BLEU are printed",
+    "how weights are stored; for other than float32 the size and the change of BLEU are printed",
 )
 program.string("source", None, "sentences to translate for the change of BLEU, one a line")
 program.string("reference", None, "their reference; by default the problem's dev split is taken")
@@ -90,12 +90,9 @@ def run(flags: Flags) -> int | None:
             " gives ids only",
             file=sys.stderr,
         )
-    vocabularies = loaded.run.vocabulary_paths(
-        flags.data_dir, flags.vocab_file, flags.source_vocab_file, flags.target_vocab_file
-    )
     signatures = model.signatures()
     description = saved_model.describe(loaded, options, flags.weights, list(signatures))
-    saved_model.save(model, signatures, path, vocabularies, description)
+    saved_model.save(model, signatures, path, _vocabularies(flags, loaded), description)
     print(path)
     if flags.weights != "float32" or flags.source:
         for line in _quality(flags, loaded, options, path):
@@ -112,12 +109,18 @@ def _export_dir(flags: Flags) -> Path:
     return check_target(flags.export_dir or numbered_dir(base))
 
 
+def _vocabularies(flags: Flags, loaded: LoadedRun) -> dict[str, Path | None]:
+    return loaded.run.vocabulary_paths(
+        flags.data_dir, flags.vocab_file, flags.source_vocab_file, flags.target_vocab_file
+    )
+
+
 def _export_ctranslate2(flags: Flags, path: Path) -> None:
     from keras_transformer.export import ctranslate2_model
 
     ctranslate2_model.require_ctranslate2()
     loaded = load_run(flags, flags.checkpoint_path)
-    ctranslate2_model.save(loaded, path, flags.weights)
+    ctranslate2_model.save(loaded, path, flags.weights, _vocabularies(flags, loaded))
     print(path)
 
 

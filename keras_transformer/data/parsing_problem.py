@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +177,16 @@ class ParsingProblem(Text2TextProblem):
         with self._counting:
             self.repairs += repairs
         return format_parse(tree, self.parse_format, repairs)
+
+    def text_steps_in_graph(self) -> tuple[Callable[[Any], Any], Callable[[Any, Any], Any]] | None:
+        """Both of the above as TensorFlow operations, for trees over tokenised sentences."""
+        if self.was_reversed or self.was_copy:
+            return (lambda texts: texts), (lambda texts, source_texts: texts)
+        if self.raw_input or self.parse_format != "tree":
+            return None
+        from keras_transformer.text.graph_trees import GraphTrees, words_in_graph
+
+        return words_in_graph, GraphTrees(self.labels).finish
 
 
 class TreebankProblem(ParsingProblem):

@@ -32,7 +32,7 @@ _NOT_EXPORTED = ("batch_size", "n_best", "sample", "temperature", "top_k", "seed
 
 
 def serving_model(
-    loaded: LoadedRun, options: DecodeOptions = DecodeOptions(), weight_type: str = "float32"
+    loaded: LoadedRun, options: DecodeOptions, weight_type: str = "float32"
 ) -> ServingModel:
     """The serving model of what `decoding.loading.load_models` gave.
 

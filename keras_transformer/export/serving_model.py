@@ -61,7 +61,7 @@ class ServingModel:
         self,
         models: Sequence[Any],
         encoders: Mapping[str, Any],
-        options: DecodeOptions = DecodeOptions(),
+        options: DecodeOptions,
         weight_type: str = "float32",
         text_steps: TextSteps | None = IDENTITY,
         most_positions: int | None = None,
