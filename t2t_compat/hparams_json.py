@@ -45,7 +45,7 @@ _DECISIVE: dict[str, tuple[Any, ...]] = {
 _HARMLESS = {
     "batching_mantissa_bits", "input_modalities", "target_modality", "problem_choice",
     "symbol_modality_skip_top", "tpu_batch_size_per_shard", "problems", "problem",
-    "input_modality", "modality", "model", "use_eager_mode", "vocab_size",
+    "input_modality", "modality", "model", "use_eager_mode", "use_tpu", "vocab_size",
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +55,11 @@ def import_run(
     folder = Path(output_dir)
     if (folder / RUN_FILE).is_file() or (folder / HPARAMS_FILE).is_file():
         raise UserError(f"{folder} holds a run already; give a new or empty --output_dir")
-    loaded = _load(run, data_dir)
-    _write(run, loaded, _moments(loaded), folder, data_dir, usr_dir)
+    content = _read(run, data_dir)
+    _write(run, content, folder, data_dir, usr_dir)
     if with_parity:
-        parity.record(folder, loaded.model, RunDir.open(folder))
-    return loaded.report
+        parity.record(folder, content.loaded.model, RunDir.open(folder))
+    return content.loaded.report
 
 
 def adopt(
@@ -74,12 +75,12 @@ def adopt(
     Raises:
         UserError: as `import_run`, or the checkpoint has no optimizer state to go on from.
     """
-    loaded = _load(run, data_dir)
-    moments = _moments(loaded)
-    if moments is None:
+    content = _read(run, data_dir)
+    if content.moments is None:
         raise UserError(
-            f"{loaded.reader.prefix} holds no state of the optimizer {loaded.hparams.optimizer}, so"
-            " training cannot go on from it; begin a new run with --init_from"
+            f"{content.loaded.reader.prefix} holds no state of the optimizer"
+            f" {run.hparams.optimizer}, so training cannot go on from it; begin a new run with"
+            " --init_from"
         )
     originals = run.path / ORIGINALS
     originals.mkdir(exist_ok=True)
@@ -91,31 +92,37 @@ def adopt(
             temporary = originals / f".{name}.tmp"
             temporary.write_bytes(path.read_bytes())
             os.replace(temporary, kept)
-    _write(run, loaded, moments, run.path, data_dir, usr_dir)
+    _write(run, content, run.path, data_dir, usr_dir)
     return RunDir.open(run.path, usr_dir=usr_dir)
 
 
-def _load(run: T2TRunDir, data_dir: str | os.PathLike[str] | None) -> LoadedCheckpoint:
+@dataclass
+class _Content:
+    """All that is read of a T2T checkpoint, so that its files may be moved afterwards."""
+
+    loaded: LoadedCheckpoint
+    moments: dict[str, np.ndarray] | None
+    step: int
+
+
+def _read(run: T2TRunDir, data_dir: str | os.PathLike[str] | None) -> _Content:
     encoders = run.encoders(data_dir)
     sizes = {side: encoder.vocab_size for side, encoder in encoders.items()}
-    return load_described(run.description, sizes)
-
-
-def _moments(loaded: LoadedCheckpoint) -> dict[str, np.ndarray] | None:
-    return read_moments(
+    loaded = load_described(run.description, sizes)
+    moments = read_moments(
         loaded.reader, loaded.sources, loaded.report.weights, loaded.hparams.optimizer
     )
+    return _Content(loaded, moments, loaded.reader.step)
 
 
 def _write(
     run: T2TRunDir,
-    loaded: LoadedCheckpoint,
-    moments: dict[str, np.ndarray] | None,
+    content: _Content,
     folder: Path,
     data_dir: str | os.PathLike[str] | None,
     usr_dir: str | None,
 ) -> None:
-    step, report = loaded.reader.step, loaded.report
+    loaded, moments, report = content.loaded, content.moments, content.loaded.report
     state: dict[str, Any] = {"imported_from": os.path.basename(report.checkpoint)}
     tensors: dict[str, Any] = dict(loaded.model.named_weights())
     if moments is None:
@@ -131,7 +138,7 @@ def _write(
                 report.left[name] = "optimizer state; taken over beside the weights"
     paths = run.vocabulary_paths(data_dir)
     # run.json comes last: before it is there, nobody takes the folder for a run.
-    checkpoints.save(folder, step, tensors, state)
+    checkpoints.save(folder, content.step, tensors, state)
     write_text_atomically(
         folder / REPORT_FILE, json.dumps(report.to_dict(), indent=1, ensure_ascii=False) + "\n"
     )

@@ -119,6 +119,7 @@ def detect_layout(shapes: Shapes, origin: str = "the checkpoint") -> Layout:
     depths = {stack: _depth(weights, stack, origin) for stack in ("encoder", "decoder")}
     key, value = _attention_widths(weights, era, hidden, origin)
     source, target = _table_roles(tables, origin)
+    pre_norm = any("/layer_prepostprocess/" in name for name in weights)
     return Layout(
         era=era,
         prefix=prefix,
@@ -131,10 +132,10 @@ def detect_layout(shapes: Shapes, origin: str = "the checkpoint") -> Layout:
         value_size=value,
         encoder_layers=depths["encoder"],
         decoder_layers=depths["decoder"],
-        pre_norm=any("/layer_prepostprocess/" in name for name in weights),
+        pre_norm=pre_norm,
         target_space_rows=weights.get("target_space_embedding/kernel", (0,))[0],
         max_length=weights.get("inputs_positional_embedding", (0,))[0],
-        feed_forward_at_padding=_feed_forward_at_padding(era, shapes),
+        feed_forward_at_padding=_feed_forward_at_padding(era, pre_norm, shapes),
     )
 
 
@@ -232,10 +233,11 @@ def _table_roles(tables: Mapping[str, str], origin: str) -> tuple[str, str]:
     return source, target
 
 
-def _feed_forward_at_padding(era: str, shapes: Shapes) -> bool | None:
+def _feed_forward_at_padding(era: str, pre_norm: bool, shapes: Shapes) -> bool | None:
     if era == "A":
         return True
     if era == "B":
-        # 1.2.4 brought the pad remover and, with it, this scalar.
-        return not any(name.endswith("max_nonpadding") for name in shapes)
+        # 1.2.4 brought the pad remover and, with it, this scalar; 1.2.5 the first pre-norm set.
+        # Where only weights were kept neither may be seen, which then matters at padding alone.
+        return not pre_norm and not any(name.endswith("max_nonpadding") for name in shapes)
     return None
