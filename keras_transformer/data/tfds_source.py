@@ -12,8 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.data import download
 from keras_transformer.errors import UserError
 
+# All WMT sets come from this server; TFDS itself would try it for minutes.
+_SERVER = "http://www.statmt.org/wmt13/training-parallel-europarl-v7.tgz"
 _SPLITS = {"train": "train", "dev": "validation", "test": "test"}
 # Every so many pairs one is taken for the vocabulary, spread over shuffled records.
 _VOCAB_STRIDE = 10
@@ -36,20 +39,26 @@ def require(name: str, tmp_dir: str) -> None:
     """Downloads and prepares the data set if it is not there.
 
     Raises:
-        UserError: it is not on this machine and cannot be downloaded.
+        UserError: it is not on this machine and cannot be downloaded; without network within
+            seconds.
     """
-    try:
-        builder = _builder(name, tmp_dir)
-        if not builder.data_path.exists():
+    builder = _builder(name, tmp_dir)
+    if builder.data_path.exists():
+        return
+    failed = download.unreachable([_SERVER])
+    reason = ", ".join(f"{url}: {why}" for url, why in failed.items())
+    if not failed:
+        try:
             builder.download_and_prepare()
-    except Exception as error:  # TFDS raises whatever its downloader met
-        folder = _folder(tmp_dir) or "~/tensorflow_datasets"
-        raise UserError(
-            f"the TFDS data set {name} is not in {folder} and cannot be prepared"
-            f" ({type(error).__name__}: {error}): prepare it on a machine with network"
-            f" (tfds build {name}) and copy the folder to"
-            f" {Path(os.path.abspath(tmp_dir), 'tensorflow_datasets')}, or use --source=archives"
-        ) from error
+            return
+        except Exception as error:  # whatever TFDS's downloader met
+            reason = f"{type(error).__name__}: {error}"
+    raise UserError(
+        f"the TFDS data set {name} is not in {builder.data_dir} and cannot be prepared"
+        f" ({reason}): prepare it on a machine with network (tfds build {name}) and copy the"
+        f" folder to {Path(os.path.abspath(tmp_dir), 'tensorflow_datasets')}, or use"
+        " --source=archives"
+    )
 
 
 def pairs(
