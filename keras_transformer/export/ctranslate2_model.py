@@ -24,7 +24,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import keras
 import numpy as np
 import tensorflow as tf
 
@@ -138,7 +137,7 @@ def specification(model: Any) -> Any:
     encoder = specs.TransformerEncoderSpec(model.encoder.num_layers, heads, pre_norm=pre_norm)
     decoder = specs.TransformerDecoderSpec(model.decoder.num_layers, heads, pre_norm=pre_norm)
     weights = {
-        name: np.ascontiguousarray(keras.ops.convert_to_numpy(weight), np.float32)
+        name: np.ascontiguousarray(weight.numpy(), np.float32)
         for name, weight in model.named_weights().items()
     }
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.decoding.beam_search import INFINITY
 from keras_transformer.decoding.loading import LoadedRun
 from keras_transformer.decoding.options import DecodeOptions
 from keras_transformer.errors import UserError
@@ -123,7 +124,8 @@ def _try(folder: Path) -> None:
     loaded = tf.saved_model.load(str(folder))
     rows = tf.constant([[EOS_ID + 1, EOS_ID], [EOS_ID, 0]], tf.int32)
     scores = loaded.signatures["tokens"](inputs=rows)["scores"].numpy()
-    if not np.isfinite(scores).all():
+    # A search among not-a-numbers finds nothing and scores it so.
+    if not np.isfinite(scores).all() or (scores <= -INFINITY / 2).any():
         raise UserError(
             "the model gives not-a-number: its checkpoint is broken, or training had diverged;"
             " take an earlier checkpoint"

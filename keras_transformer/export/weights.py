@@ -43,7 +43,7 @@ class StoredWeights(tf.Module):
         self.variables_by_name: dict[str, tf.Variable] = {}
         self.factors_by_name: dict[str, tf.Variable] = {}
         for name, weight in model.named_weights().items():
-            value = keras.ops.convert_to_numpy(weight)
+            value = weight.numpy()
             if weight_type != "int8":
                 self._keep(name, tf.cast(value, weight_type), value)
             elif value.ndim < 2:

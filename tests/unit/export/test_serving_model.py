@@ -1,0 +1,151 @@
+"""What an exported model answers against what the translator says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.decoding.options import DecodeOptions
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.errors import UserError
+from keras_transformer.export.serving_model import ServingModel
+from keras_transformer.text.byte_encoder import ByteTextEncoder
+from tests.unit.decoding.small_translator import small_encoder, small_model
+
+LINES = [
+    "the red house is green",
+    "",
+    "sun",
+    " \u3000 ",
+    "  the moon and the stars, rises  ",
+    "a blue garden\u00a0stays the white door",
+]
+
+
+def serve(options: DecodeOptions, models=None, **changes) -> ServingModel:
+    encoders = {"inputs": small_encoder(), "targets": small_encoder()}
+    return ServingModel(models or [small_model()], encoders, options, **changes)
+
+
+def text(tensor) -> list:
+    return np.char.decode(tensor.numpy().astype(bytes), "utf-8").tolist()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        DecodeOptions(extra_length=12),
+        DecodeOptions(beam_size=1, extra_length=12),
+        DecodeOptions(beam_size=3, alpha=0.0, extra_length=9, min_length=5),
+        DecodeOptions(extra_length=6, max_input_size=4),
+    ],
+    ids=["beam", "greedy", "min_length", "max_input_size"],
+)
+def test_texts_and_scores_are_the_translators(options):
+    wanted = Translator([[small_model()]], small_encoder(), small_encoder())
+    best = serve(options).best(tf.constant(LINES))
+    translations = wanted.translate(LINES, options)
+    assert text(best["outputs"]) == [each.text for each in translations]
+    np.testing.assert_allclose(best["scores"], [each.score for each in translations], rtol=1e-4)
+
+
+def test_beams_are_the_n_best():
+    options = DecodeOptions(extra_length=12)
+    translator = Translator([[small_model()]], small_encoder(), small_encoder())
+    beams = serve(options).beams(tf.constant(LINES))
+    translations = translator.translate(LINES, options, n_best=4)
+    for texts, scores, each in zip(
+        text(beams["outputs"]), beams["scores"].numpy(), translations, strict=True
+    ):
+        found = len(each.n_best)
+        assert texts == [h.text for h in each.n_best] + [""] * (4 - found)
+        np.testing.assert_allclose(scores[:found], [h.score for h in each.n_best], rtol=1e-4)
+        assert (scores[found:] == -1e7).all()
+
+
+def test_the_limit_of_the_batch():
+    options = DecodeOptions(beam_size=1, extra_length=3, length_limit="batch")
+    lines = ["sun", "the red house and the blue garden and the sun"]
+    wanted = Translator([[small_model()]], small_encoder(), small_encoder())
+    found = text(serve(options).best(tf.constant(lines))["outputs"])
+    assert found == [each.text for each in wanted.translate(lines, options)]
+    assert found != text(serve(options.replace(length_limit="sentence")).best(lines)["outputs"])
+
+
+def test_an_ensemble():
+    options = DecodeOptions(extra_length=8)
+    models = [small_model(1), small_model(2)]
+    wanted = Translator([models], small_encoder(), small_encoder()).translate(LINES, options)
+    found = serve(options, models).best(tf.constant(LINES))
+    assert text(found["outputs"]) == [each.text for each in wanted]
+
+
+def test_learned_positions_cut_source_and_output():
+    model = small_model(positions="emb", max_length=7)
+    wanted = Translator([[model]], small_encoder(), small_encoder(), most_positions=7)
+    found = serve(DecodeOptions(), [model], most_positions=7).best(tf.constant(LINES))
+    assert text(found["outputs"]) == [each.text for each in wanted.translate(LINES)]
+
+
+def test_ids_and_examples():
+    model = serve(DecodeOptions(extra_length=10))
+    rows = [[*small_encoder().encode("the red house"), 1], [], [*small_encoder().encode("sun"), 1]]
+    longest = max(map(len, rows))
+    padded = [row + [0] * (longest + 2 - len(row)) for row in rows]
+    found = model.tokens(tf.constant(padded))
+    texts = model.best(tf.constant(["the red house", "", "sun"]))
+    decoded = [
+        small_encoder().decode([i for i in row if i > 1]) for row in found["outputs"].numpy()
+    ]
+    assert [t.strip() for t in decoded] == [t.strip() for t in text(texts["outputs"])]
+    np.testing.assert_allclose(found["scores"], texts["scores"], rtol=1e-5)
+    assert found["outputs"].numpy()[1].tolist() == [0] * found["outputs"].shape[1]
+
+    serialized = [
+        tf.train.Example(
+            features=tf.train.Features(
+                feature={"inputs": tf.train.Feature(int64_list=tf.train.Int64List(value=row))}
+            )
+        ).SerializeToString()
+        for row in rows
+    ]
+    from_examples = model.examples(tf.constant(serialized))
+    np.testing.assert_array_equal(from_examples["outputs"], found["outputs"])
+    np.testing.assert_allclose(from_examples["scores"], found["scores"], rtol=1e-5)
+
+
+def test_an_empty_batch():
+    model = serve(DecodeOptions())
+    assert model.beams(tf.zeros([0], tf.string))["outputs"].shape == [0, 4]
+    assert model.tokens(tf.zeros([0, 0], tf.int32))["scores"].shape == [0]
+
+
+def test_text_that_is_not_utf8_is_answered():
+    found = serve(DecodeOptions(extra_length=3)).best(tf.constant([b"the \xff sun"]))
+    assert np.isfinite(found["scores"]).all()
+
+
+def test_the_signatures():
+    signatures = serve(DecodeOptions()).signatures()
+    assert sorted(signatures) == ["beams", "examples", "serving_default", "tokens"]
+    shapes = {
+        name: str(each.structured_outputs["outputs"].shape) for name, each in signatures.items()
+    }
+    assert shapes["serving_default"] == "(None,)" and shapes["beams"] == "(None, 4)"
+
+
+def test_without_a_graph_for_the_text_there_are_ids():
+    encoders = {"inputs": ByteTextEncoder(), "targets": small_encoder()}
+    model = ServingModel([small_model()], encoders, DecodeOptions())
+    assert not model.takes_text
+    signatures = model.signatures()
+    assert sorted(signatures) == ["examples", "serving_default", "tokens"]
+    ids = tf.constant([[5, 1]])
+    found = signatures["serving_default"](inputs=ids)["outputs"]
+    np.testing.assert_array_equal(found, model.tokens(ids)["outputs"])
+
+
+def test_samples_are_refused():
+    with pytest.raises(UserError, match="samples cannot be exported"):
+        serve(DecodeOptions(sample=True))
