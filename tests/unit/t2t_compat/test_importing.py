@@ -1,0 +1,176 @@
+"""Taking a run over: everything is written, nothing of T2T's is lost, training can go on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from keras_transformer.errors import UserError
+from keras_transformer.run_dir import RunDir
+from keras_transformer.t2t_compat import importing, parity
+from keras_transformer.t2t_compat.writer import reverse_run
+from keras_transformer.training import checkpoints
+from tests.unit.t2t_compat.bundles import (
+    BASE_V3,
+    MODELS,
+    changed_copy,
+    copy_run,
+    read_bundle,
+    without,
+)
+
+
+def open_t2t(folder, **options):
+    return RunDir.open(folder, vocab_file=str(folder / "vocab.shared.subwords"), **options)
+
+
+def rows_of(shards, stem):
+    return np.concatenate([shards[f"{stem}/weights_{n}"] for n in range(16)])
+
+
+def test_weights_moments_step_and_report(tmp_path):
+    report = importing.import_run(open_t2t(BASE_V3), tmp_path / "new", with_parity=False)
+    theirs = read_bundle(BASE_V3 / "model.ckpt-220")
+    reader = checkpoints.read(checkpoints.latest(tmp_path / "new"))
+    assert reader.global_step == 220 and not reader.is_inference_only
+    np.testing.assert_array_equal(
+        reader.tensor("decoder/layer_1/cross_attention/value/kernel"),
+        theirs["transformer/body/decoder/layer_1/encdec_attention/multihead_attention/v/kernel"],
+    )
+    table = "transformer/symbol_modality_199_32/shared"
+    for ours, slot in (("m", "Adam"), ("v", "Adam_1")):
+        shards = {
+            f"{table}/weights_{n}": theirs[f"training/{table}/weights_{n}/{slot}"]
+            for n in range(16)
+        }
+        np.testing.assert_array_equal(
+            reader.tensor(f"optimizer/{ours}/shared_embedding/weights"), rows_of(shards, table)
+        )
+    assert reader.tensor("optimizer/beta2_power") == theirs["training/beta2_power"]
+    stored = json.loads((tmp_path / "new" / "import_report.json").read_text())
+    assert stored == report.to_dict()
+    assert {*stored["variables_taken"], *stored["variables_left"]} == set(theirs)
+    assert "taken over" in stored["variables_left"]["training/beta1_power"]
+
+
+def test_the_vocabulary_is_recorded_and_another_one_refused(tmp_path):
+    importing.import_run(open_t2t(BASE_V3), tmp_path / "new", with_parity=False)
+    run = RunDir.open(tmp_path / "new")
+    record = run.vocabularies["inputs"]
+    assert record["size"] == 199 and len(record["sha256"]) == 64
+    other = tmp_path / "other"
+    lines = (BASE_V3 / "vocab.shared.subwords").read_text().splitlines()
+    lines[5], lines[6] = lines[6], lines[5]
+    other.write_text("\n".join(lines) + "\n")
+    with pytest.raises(UserError, match="not the inputs vocabulary.*another sha256"):
+        run.encoders(vocab_file=str(other))
+
+
+def test_a_wrong_vocabulary_is_refused_before_anything_is_written(tmp_path):
+    wrong = MODELS / "base_v1_two_vocabs" / "vocab.inputs.subwords"
+    run = RunDir.open(BASE_V3, vocab_file=str(wrong))
+    with pytest.raises(UserError, match="not the vocabulary this model was trained with"):
+        importing.import_run(run, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_weights_without_moments_serve_decoding(tmp_path):
+    bare = changed_copy(tmp_path / "bare", without("^training/"))
+    report = importing.import_run(
+        open_t2t(bare, target_space_id=0), tmp_path / "new", with_parity=False
+    )
+    assert checkpoints.read(checkpoints.latest(tmp_path / "new")).is_inference_only
+    assert any("no state of the optimizer adam" in note for note in report.notes)
+    with pytest.raises(UserError, match="begin a new run with --init_from"):
+        importing.adopt(open_t2t(bare, target_space_id=0))
+    assert not (bare / "t2t").exists()
+
+
+def test_a_run_is_never_written_over(tmp_path):
+    run = open_t2t(BASE_V3)
+    importing.import_run(run, tmp_path / "new", with_parity=False)
+    with pytest.raises(UserError, match="holds a run already"):
+        importing.import_run(run, tmp_path / "new")
+
+
+def test_adopting_keeps_what_t2t_wrote(tmp_path):
+    folder = copy_run(BASE_V3, tmp_path / "run")
+    (folder / "flags.txt").write_text("--hparams_set=transformer_base\n")
+    files = ["checkpoint", "hparams.json", "model.ckpt-220.index", "flags.txt"]
+    before = {name: (folder / name).read_bytes() for name in files}
+    run = importing.adopt(open_t2t(folder))
+    assert not run.is_t2t and run.hparams_set == "transformer_base"
+    assert {name: (folder / "t2t" / name).read_bytes() for name in before} == before
+    assert checkpoints.all_steps(folder) == [220]
+    assert RunDir.open(folder).problem.name == "text2text"
+
+
+def test_an_interrupted_adoption_is_done_again(tmp_path, monkeypatch):
+    folder = copy_run(BASE_V3, tmp_path / "run")
+    vocabulary = folder / "vocab.shared.subwords"
+    for stage in ("save", "create"):
+        with monkeypatch.context() as patch:
+
+            def die(*args, **kwargs):
+                raise KeyboardInterrupt
+
+            target = checkpoints if stage == "save" else RunDir
+            patch.setattr(target, stage, die)
+            with pytest.raises(KeyboardInterrupt):
+                importing.adopt(RunDir.open(folder, vocab_file=str(vocabulary)))
+        assert not (folder / "run.json").exists()
+    run = importing.adopt(RunDir.open(folder, vocab_file=str(vocabulary)))
+    assert not run.is_t2t and checkpoints.all_steps(folder) == [220]
+    theirs = read_bundle(BASE_V3 / "model.ckpt-220")
+    assert set(read_bundle(folder / "t2t" / "model.ckpt-220")) == set(theirs)
+
+
+def test_there_and_back_is_bit_exact(tmp_path):
+    importing.import_run(open_t2t(BASE_V3), tmp_path / "new", with_parity=False)
+    run = RunDir.open(tmp_path / "new")
+    written = reverse_run(run, checkpoints.latest(run.path), tmp_path / "back")
+    theirs, back = read_bundle(BASE_V3 / "model.ckpt-220"), read_bundle(written)
+    assert set(back) == set(theirs)
+    for name, value in theirs.items():
+        assert np.asarray(back[name]).dtype == np.asarray(value).dtype, name
+        assert np.asarray(back[name]).tobytes() == np.asarray(value).tobytes(), name
+    settings = json.loads((tmp_path / "back" / "hparams.json").read_text())
+    original = json.loads((BASE_V3 / "hparams.json").read_text())
+    assert {name: settings[name] for name in original if name in settings} == {
+        name: value for name, value in original.items() if name in settings
+    }
+    assert "attention_bias" not in settings
+
+
+def test_back_is_refused_where_t2t_has_no_place(tmp_path):
+    folder = MODELS / "t2t_1.0.14_post_norm_shared"
+    importing.import_run(open_t2t(folder), tmp_path / "new", with_parity=False)
+    run = RunDir.open(tmp_path / "new")
+    prefix = checkpoints.latest(run.path)
+    with pytest.raises(UserError, match="attention_bias is True, which T2T 1.15 cannot hold"):
+        reverse_run(run, prefix, tmp_path / "back")
+    with pytest.raises(UserError, match="holds a run already"):
+        reverse_run(run, prefix, run.path)
+
+
+@pytest.mark.slow
+def test_parity_finds_a_changed_weight(tmp_path):
+    importing.import_run(open_t2t(BASE_V3), tmp_path / "new")
+    folder = tmp_path / "new"
+    from keras_transformer.decoding.loading import load_models
+
+    model = load_models(folder).models[0][0]
+    path = folder / parity.PARITY_FILE
+    assert all(row.agrees for row in parity.verify(model, path, 0.1))
+    kernel = model.named_weights()["encoder/layer_0/feed_forward/hidden/kernel"]
+    kernel.assign(kernel * 1.01)
+    wrong = {row.name for row in parity.verify(model, path, 0.1) if not row.agrees}
+    assert {"encoder_output", "logits", "eval_loss"} <= wrong
+    shutil.copy(BASE_V3 / "checkpoint", folder / "not.npz")
+    with pytest.raises(UserError, match="not an .npz file"):
+        parity.verify(model, folder / "not.npz", 0.1)
+    with pytest.raises(UserError, match="cannot be read"):
+        parity.verify(model, folder / "gone.npz", 0.1)
