@@ -44,7 +44,7 @@ def encode_example(features: Mapping[str, Iterable[int]]) -> bytes:
         ValueError: a feature is empty (T2T refuses it too; an id sequence ends in EOS).
     """
     varints = _VARINTS
-    entries = []
+    entries: list[bytes] = []
     for name, values in features.items():
         packed = b"".join(map(varints.__getitem__, values))
         if not packed:

@@ -12,6 +12,7 @@ through one method, `Problem.oriented`, so that no part can be forgotten.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -159,6 +160,21 @@ class Problem:
     def vocab_files(self) -> dict[str, str | None]:
         """Vocabulary file names in the problem's direction; None for an encoder without one."""
         return self.oriented(self.feature_vocab_files())
+
+    def older_vocab_files(self, name: str) -> Sequence[str]:
+        """Names that the vocabulary file `name` bore in earlier releases of T2T, newest first."""
+        del name
+        return ()
+
+    def find_vocab_file(self, folder: str | os.PathLike[str], name: str) -> Path:
+        """Path of the vocabulary file `name` in a folder, under an older name if only that is there.
+
+        The file itself need not be there.
+        """
+        for each in (name, *self.older_vocab_files(name)):
+            if Path(folder, each).is_file():
+                return Path(folder, each)
+        return Path(folder, name)
 
     def companion_files(self) -> list[str]:
         """Names of files that decoding needs besides the vocabularies and finds beside them.

@@ -179,10 +179,14 @@ class Text2TextProblem(Problem):
 
     def feature_encoders(self, data_dir: str) -> dict[str, Encoder]:
         files = self.feature_vocab_files()
-        source = self.load_encoder("inputs", str(Path(data_dir, files["inputs"] or "")))
+        source = self.load_encoder(
+            "inputs", str(self.find_vocab_file(data_dir, files["inputs"] or ""))
+        )
         if files["targets"] == files["inputs"]:
             return {"inputs": source, "targets": source}
-        target = self.load_encoder("targets", str(Path(data_dir, files["targets"] or "")))
+        target = self.load_encoder(
+            "targets", str(self.find_vocab_file(data_dir, files["targets"] or ""))
+        )
         return {"inputs": source, "targets": target}
 
     def get_or_create_vocab(self, data_dir: str, tmp_dir: str) -> None:
@@ -196,7 +200,7 @@ class Text2TextProblem(Problem):
             self.use_vocab_from_other_problem.get_or_create_vocab(data_dir, tmp_dir)
             return
         for side, file_name in self.feature_vocab_files().items():
-            if file_name is None or Path(data_dir, file_name).is_file():
+            if file_name is None or self.find_vocab_file(data_dir, file_name).is_file():
                 continue
             if self.vocab_type != VocabType.SUBWORD:
                 raise UserError(
@@ -255,7 +259,7 @@ class Text2TextProblem(Problem):
                 f" another vocabulary: {manifest['sources']}, not {mine}; use another --data_dir"
             )
         for file_name in self.vocab_files().values():
-            if file_name and not Path(data_dir, file_name).is_file():
+            if file_name and not self.find_vocab_file(data_dir, file_name).is_file():
                 raise UserError(
                     f"{data_dir} holds the shards of {self.name} but not the vocabulary file"
                     f" {file_name} they were made with: put it there"
