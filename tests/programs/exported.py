@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import gzip
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -22,7 +24,9 @@ SEARCH_FLAGS = ["--extra_length=20"]
 @functools.cache
 def exported_model() -> Path:
     """A SavedModel of a small model of Tensor2Tensor's, made once."""
-    folder = Path(tempfile.mkdtemp(prefix="exported-"), "ende", "1")
+    above = Path(tempfile.mkdtemp(prefix="exported-"))
+    atexit.register(shutil.rmtree, above, ignore_errors=True)
+    folder = above / "ende" / "1"
     assert main([*MODEL_FLAGS, *SEARCH_FLAGS, f"--export_dir={folder}"]) == 0
     return folder
 
