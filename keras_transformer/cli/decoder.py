@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from keras_transformer.cli.decoding_flags import (
@@ -203,11 +204,24 @@ def _decode_dataset(
         raise UserError(f"--data_dir={data_dir}: there is no such data directory")
     split = "test" if flags.eval_use_test_set else "dev"
     target = _target(flags, hparams, loaded, str(Path(flags.output_dir, split)))
-    files = write_inputs_and_targets(
-        translator, loaded.run.problem, data_dir, split, target, hparams.num_samples
-    )
+    examples = _examples(loaded, str(data_dir), split)
+    files = write_inputs_and_targets(translator, examples, target, hparams.num_samples)
     _decode(translator, loaded, files.inputs, files.outputs, hparams, output_format)
     print(f"{files.inputs}\n{files.targets}", file=sys.stderr)
+
+
+def _examples(loaded: LoadedRun, data_dir: str, split: str) -> Iterator[dict[str, list[int]]]:
+    from keras_transformer.data import example_format, tfrecord
+
+    problem = loaded.run.problem
+    if problem.packed_length:
+        raise UserError(
+            f"{problem.full_name} is packed: several sentences in a row cannot be decoded; name the"
+            " problem it was packed from"
+        )
+    for path in problem.shard_paths(data_dir, split):
+        for record in tfrecord.read_records(path):
+            yield problem.oriented(example_format.decode_example(record))
 
 
 main = program.main(run)

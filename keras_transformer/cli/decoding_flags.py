@@ -122,16 +122,14 @@ def load_run(flags: Flags, checkpoint_path: str | None) -> LoadedRun:
         flags.output_dir,
         checkpoint_path,
         usr_dir=flags.usr_dir,
-        encoder_options={"data_dir": flags.data_dir, **vocabularies},
+        vocabularies={"data_dir": flags.data_dir, **vocabularies},
         t2t_options={
             "problem": flags.problem,
             "hparams_set": flags.hparams_set,
             "hparams_json": flags.hparams_json,
             "overrides": flags.hparams,
             "checkpoint_path": first,
-            "data_dir": flags.data_dir,
             "target_space_id": flags.target_space_id,
-            **vocabularies,
         },
     )
     if not loaded.run.is_t2t:
@@ -163,11 +161,11 @@ def _check_against_run(flags: Flags, loaded: LoadedRun) -> None:
 
 def identity(loaded: LoadedRun) -> dict[str, Any]:
     """What outputs of these models depend on, for files that may be taken up again."""
-    from keras_transformer import __version__
+    import keras_transformer
     from keras_transformer.decoding.decode_file import checkpoint_identity
 
     return {
-        "version": __version__,
+        "version": keras_transformer.__version__,
         "problem": loaded.run.problem.full_name,
         "vocabularies": {
             side: record.get("sha256") for side, record in loaded.run.vocabularies.items()

@@ -6,7 +6,8 @@ search knows no model: it asks `step_fn` for logits and reorders the cache that 
     step_fn(ids_bK int32, step int32 scalar, cache) -> (logits_bKV, cache)
 
 Shapes: `B` sentences, `b` sentences still searched, `K` beams, `N` outputs wanted of each
-sentence, `V` vocabulary entries, `T` subtokens said so far, `L` the most subtokens allowed. Id 0
+sentence, `A` values of alpha, `V` vocabulary entries, `T` subtokens said so far, `L` the most
+subtokens allowed. Id 0
 is padding and the start symbol, id 1 the end of a sentence.
 
 One step:
@@ -26,7 +27,7 @@ finished hypotheses hold zeros and the score -1e7; T2T may leave unfinished ids 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -43,7 +44,7 @@ from keras_transformer.decoding.constraints import END_OF_SENTENCE, Constraint
 from keras_transformer.decoding.sampling import greedy, sample
 from keras_transformer.decoding.top_candidates import top_candidates
 
-__all__ = ["INFINITY", "beam_search", "greedy", "length_penalty", "sample"]
+__all__ = ["INFINITY", "beam_search", "greedy", "length_penalty", "sample", "sweep_alpha"]
 
 INFINITY = 1e7
 # No hypothesis that a model can say has so low a log-probability.
@@ -70,8 +71,8 @@ class _Rows(NamedTuple):
     last_ids: Any  # int32 [b, K], what each living beam said last; 0 at the start
     alive_ids: Any  # int32 [b, K, T]
     alive_log_probs: Any  # float32 [b, K], best first
-    finished_ids: Any  # int32 [b, K, T]
-    finished_scores: Any  # float32 [b, K], best first; -INFINITY where there is none
+    finished_ids: Any  # int32 [b, A, K, T]
+    finished_scores: Any  # float32 [b, A, K], best first; -INFINITY where there is none
     cache: Any
 
 
@@ -107,12 +108,51 @@ def beam_search(
     Raises:
         ValueError: beam_size below 1, or top_beams outside 1..beam_size.
     """
+    ids, scores = _search(
+        step_fn, cache, batch, beam_size, [alpha], decode_length, top_beams, constrain
+    )
+    return ids[:, 0], scores[:, 0]
+
+
+def sweep_alpha(
+    step_fn: StepFunction,
+    cache: Any,
+    batch: Any,
+    beam_size: int,
+    alphas: Sequence[Any],
+    decode_length: Any,
+    constrain: Constraint | None = None,
+) -> tuple[Any, Any]:
+    """The best output under each of several length penalties, by one search.
+
+    Which hypotheses live on does not depend on alpha, since those of one step are equally long. So
+    the finished ones are kept for each alpha apart, and the search goes on until every alpha is
+    settled: the outputs are those of one search for each.
+
+    Args and returns as `beam_search`, for A alphas: ids int32 [B, A, L'], scores float32 [B, A].
+    """
+    ids, scores = _search(step_fn, cache, batch, beam_size, alphas, decode_length, 1, constrain)
+    return ids[:, :, 0], scores[:, :, 0]
+
+
+def _search(
+    step_fn: StepFunction,
+    cache: Any,
+    batch: Any,
+    beam_size: int,
+    alphas: Sequence[Any],
+    decode_length: Any,
+    top_beams: int,
+    constrain: Constraint | None,
+) -> tuple[Any, Any]:
+    """Ids [B, A, N, L'] and scores [B, A, N]."""
     if beam_size < 1 or not 1 <= top_beams <= beam_size:
         raise ValueError(
             f"beam_size is {beam_size}, top_beams is {top_beams}: "
             "both must be at least 1, and top_beams at most beam_size"
         )
     batch = tf.convert_to_tensor(batch, tf.int32)
+    alpha = tf.stack([tf.cast(each, tf.float32) for each in alphas])
     limits = tf.broadcast_to(tf.cast(decode_length, tf.int32), [batch])
     longest = tf.reduce_max(tf.concat([limits, [0]], axis=0))
 
@@ -122,8 +162,8 @@ def beam_search(
         last_ids=tf.zeros([batch, beam_size], tf.int32),
         alive_ids=tf.zeros([batch, beam_size, 0], tf.int32),
         alive_log_probs=tf.tile([[0.0] + [-INFINITY] * (beam_size - 1)], [batch, 1]),
-        finished_ids=tf.zeros([batch, beam_size, 0], tf.int32),
-        finished_scores=tf.fill([batch, beam_size], -INFINITY),
+        finished_ids=tf.zeros([batch, len(alphas), beam_size, 0], tf.int32),
+        finished_scores=tf.fill([batch, len(alphas), beam_size], -INFINITY),
         cache=start_cache(cache, batch, beam_size),
     )
 
@@ -144,7 +184,10 @@ def beam_search(
         )
         ends = new_ids == END_OF_SENTENCE
         finished_ids, finished_scores = _keep_finished(
-            rows, ids, log_probs / length_penalty(step + 1, alpha), ends & (log_probs > IMPOSSIBLE)
+            rows,
+            ids,
+            log_probs[:, tf.newaxis] / length_penalty(step + 1, alpha)[:, tf.newaxis],
+            ends & (log_probs > IMPOSSIBLE),
         )
         alive_log_probs, alive = tf.math.top_k(
             tf.where(ends, log_probs - INFINITY, log_probs), beam_size
@@ -159,19 +202,22 @@ def beam_search(
             cache={**step_cache, "self": _reorder(step_cache["self"], alive_parents)},
         )
         step += 1
-        best_possible = alive_log_probs[:, 0] / length_penalty(rows.limit, alpha)
-        settled = finished_scores[:, top_beams - 1] > best_possible
-        now_done = settled | (step >= rows.limit)
+        # The longest output allowed has the largest penalty, hence the best score.
+        penalty = length_penalty(rows.limit[:, tf.newaxis], alpha)
+        settled = finished_scores[:, :, top_beams - 1] > alive_log_probs[:, :1] / penalty
+        now_done = tf.reduce_all(settled, axis=1) | (step >= rows.limit)
         outputs, scores = _outputs(rows, top_beams)
         answers = record(answers, rows.place, now_done & ~done, outputs, scores)
         done, rows = drop_done(done | now_done, rows)
         return step, done, rows, answers
 
-    state = (tf.constant(0), limits <= 0, rows, no_answers(batch, top_beams, longest))
+    state = (tf.constant(0), limits <= 0, rows, no_answers(batch, len(alphas) * top_beams, longest))
     steps, _, _, answers = tf.while_loop(
         searching, take_step, state, shape_invariants=growing_shapes(state)
     )
-    return answers.ids[:, :, :steps], answers.scores
+    shape = tf.stack([batch, len(alphas), top_beams, -1])
+    ids = tf.reshape(answers.ids[:, :, :steps], shape)
+    return ids, tf.reshape(answers.scores, shape[:3])
 
 
 def _best_continuations(
@@ -193,19 +239,26 @@ def _best_continuations(
 
 
 def _keep_finished(rows: _Rows, ids: Any, scores: Any, finished: Any) -> tuple[Any, Any]:
-    """The K best of those finished before and those finished now."""
-    beam_size = rows.finished_scores.shape[1]
+    """The K best of those finished before and those finished now, for each alpha.
+
+    Args:
+        rows: ids [b, A, K, T] and scores [b, A, K] of those finished before.
+        ids: int32 [b, 2K, T + 1].
+        scores: float32 [b, A, 2K].
+        finished: bool [b, 2K].
+    """
+    alphas, beam_size = rows.finished_scores.shape[1:]
 
     def compete() -> tuple[Any, Any]:
         # Twice: an empty place is worth more than a hypothesis that goes on.
-        now = tf.where(finished, scores, -2.0 * INFINITY)
-        top = tf.math.top_k(tf.concat([rows.finished_scores, now], axis=1), beam_size)
-        padded = tf.pad(rows.finished_ids, [[0, 0], [0, 0], [0, 1]])
-        both = tf.concat([padded, ids], axis=1)
-        return tf.gather(both, top.indices, batch_dims=1), top.values
+        now = tf.where(finished[:, tf.newaxis], scores, -2.0 * INFINITY)
+        top = tf.math.top_k(tf.concat([rows.finished_scores, now], axis=2), beam_size)
+        new = tf.repeat(ids[:, tf.newaxis], alphas, axis=1) if alphas > 1 else ids[:, tf.newaxis]
+        both = tf.concat([keep()[0], new], axis=2)
+        return tf.gather(both, top.indices, batch_dims=2), top.values
 
     def keep() -> tuple[Any, Any]:
-        return tf.pad(rows.finished_ids, [[0, 0], [0, 0], [0, 1]]), rows.finished_scores
+        return tf.pad(rows.finished_ids, [[0, 0], [0, 0], [0, 0], [0, 1]]), rows.finished_scores
 
     return tf.cond(tf.reduce_any(finished), compete, keep)
 
@@ -223,13 +276,14 @@ def _reorder(cache: Any, parents: Any) -> Any:
 
 
 def _outputs(rows: _Rows, top_beams: int) -> tuple[Any, Any]:
-    """Ids [b, N, T] and scores [b, N] as they would be returned now."""
-    any_finished = rows.finished_scores[:, :1] > IMPOSSIBLE
-    scores = tf.where(any_finished, rows.finished_scores, rows.alive_log_probs)[:, :top_beams]
-    ids = tf.where(any_finished[:, :, tf.newaxis], rows.finished_ids, rows.alive_ids)
+    """Ids [b, A * N, T] and scores [b, A * N] as they would be returned now."""
+    any_finished = rows.finished_scores[:, :, :1] > IMPOSSIBLE
+    scores = tf.where(any_finished, rows.finished_scores, rows.alive_log_probs[:, tf.newaxis])
+    ids = tf.where(any_finished[..., tf.newaxis], rows.finished_ids, rows.alive_ids[:, tf.newaxis])
     # Not-a-number stays, so that a broken model is not taken for one with nothing to say.
     real = ~(scores <= IMPOSSIBLE)
-    return (
-        tf.where(real[:, :, tf.newaxis], ids[:, :top_beams], 0),
-        tf.where(real, scores, -INFINITY),
-    )
+    ids = tf.where(real[..., tf.newaxis], ids, 0)[:, :, :top_beams]
+    scores = tf.where(real, scores, -INFINITY)[:, :, :top_beams]
+    shape = tf.shape(ids)
+    flat = tf.stack([shape[0], ids.shape[1] * top_beams, shape[3]])
+    return tf.reshape(ids, flat), tf.reshape(scores, flat[:2])

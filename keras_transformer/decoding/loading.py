@@ -39,7 +39,7 @@ def load_models(
     run_dir: str | os.PathLike[str],
     checkpoint_path: str | Sequence[str] | None = None,
     usr_dir: str | None = None,
-    encoder_options: Mapping[str, Any] | None = None,
+    vocabularies: Mapping[str, Any] | None = None,
     t2t_options: Mapping[str, Any] | None = None,
 ) -> LoadedRun:
     """Opens a run directory and loads its models on every GPU, or on the one place there is.
@@ -48,15 +48,16 @@ def load_models(
         run_dir: ours or Tensor2Tensor's.
         checkpoint_path: prefixes (a list, or commas between); None for the latest.
         usr_dir: see `RunDir.open`.
-        encoder_options: see `RunDir.encoders`.
-        t2t_options: see `RunDir.open`.
+        vocabularies: where to look for them, see `RunDir.encoders`.
+        t2t_options: what else a Tensor2Tensor run does not say itself, see `RunDir.open`.
 
     Raises:
         UserError: a part is missing, damaged, or does not fit the others.
     """
-    run = RunDir.open(run_dir, usr_dir=usr_dir, **(t2t_options or {}))
+    places = dict(vocabularies or {})
+    run = RunDir.open(run_dir, usr_dir=usr_dir, **{**places, **(t2t_options or {})})
     prefixes = find_checkpoints(run.path, checkpoint_path)
-    encoders = run.encoders(**(encoder_options or {}))
+    encoders = run.encoders(**places)
     gpus = tf.config.list_logical_devices("GPU")
     devices: list[str | None] = [gpu.name for gpu in gpus] if len(gpus) > 1 else [None]
     models = []

@@ -45,11 +45,13 @@ class PartialFile:
         self.record = self.path.with_name(f"{self.path.name}.partial.json")
         try:
             self._stream = self.partial.open("a+b")
-            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"{self.partial} is being written by another process") from None
         except OSError as error:
             raise UserError(f"{self.partial} cannot be written: {error.strerror}") from None
+        try:
+            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._stream.close()
+            raise UserError(f"{self.partial} is being written by another process") from None
         self.lines = self._take_up(json.loads(json.dumps(dict(origin))))
 
     def _take_up(self, origin: dict[str, Any]) -> int:

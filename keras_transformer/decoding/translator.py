@@ -118,7 +118,7 @@ class Translator:
             run_dir,
             checkpoint_path,
             usr_dir=usr_dir,
-            encoder_options={
+            vocabularies={
                 "data_dir": data_dir,
                 "vocab_file": vocab_file,
                 "source_vocab_file": source_vocab_file,
@@ -237,6 +237,20 @@ class Translator:
             for place, (source, _) in enumerate(window):
                 yield Translation(source, found[place], weights.get(place))
         warned.close()
+
+    def encode(self, sentences: Iterable[str], options: DecodeOptions) -> list[Sentence]:
+        """Those of the sentences that have words, as ids, cut where `options` say so."""
+        warned = _LineWarnings()
+        encoded = self._encode([(sentence, "") for sentence in sentences], options, 0, warned)
+        warned.close()
+        return encoded
+
+    def text_of(self, row: Any, source: str) -> str:
+        """The line for ids as the search gives them, end of sentence and padding included."""
+        ids = [int(symbol) for symbol in row]
+        return self._text(
+            ids[: ids.index(END_OF_SENTENCE)] if END_OF_SENTENCE in ids else ids, source
+        )
 
     def _encode(
         self,

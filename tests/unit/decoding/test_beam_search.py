@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.decoding.beam_search import INFINITY, beam_search, length_penalty
+from keras_transformer.decoding.beam_search import (
+    INFINITY,
+    beam_search,
+    length_penalty,
+    sweep_alpha,
+)
 from keras_transformer.decoding.constraints import all_of, banned_ids, forced_prefix, minimum_length
 from tests.unit.decoding.slow_search import slow_search
 from tests.unit.decoding.table_model import FunctionModel, random_model, table_model
@@ -198,3 +203,22 @@ def test_impossible_numbers_are_refused(beam_size, top_beams):
     model = table_model(4, [{}], otherwise={2: 1.0})
     with pytest.raises(ValueError, match=f"beam_size is {beam_size}, top_beams is {top_beams}"):
         search(model, [0], beam_size=beam_size, alpha=0, decode_length=3, top_beams=top_beams)
+
+
+@pytest.mark.parametrize("in_graph", [False, True])
+def test_one_search_for_several_alphas(in_graph):
+    model = random_model(vocab_size=25, seed=8, end=0.5)
+    alphas, limits = [0.0, 0.6, 1.0, 2.5], [9, 4, 12, 7, 12]
+
+    def run():
+        return sweep_alpha(model.step, model.start(range(5)), 5, 3, alphas, limits)
+
+    ids, scores = (each.numpy() for each in (tf.function(run)() if in_graph else run()))
+    assert ids.shape[:2] == scores.shape == (5, 4)
+    for number, alpha in enumerate(alphas):
+        own_ids, own_scores = search(
+            model, range(5), beam_size=3, alpha=alpha, decode_length=limits
+        )
+        assert [cut(row) for row in ids[:, number]] == [cut(row) for row in own_ids[:, 0]]
+        np.testing.assert_allclose(scores[:, number], own_scores[:, 0], rtol=1e-5)
+    assert any(len({cut(row) for row in sentence}) > 1 for sentence in ids)  # alpha matters

@@ -1,0 +1,87 @@
+"""The best outputs of many sentences under several length penalties, by one search each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from keras_transformer.decoding import ensemble
+from keras_transformer.decoding.beam_search import sweep_alpha
+from keras_transformer.decoding.length_batches import by_length, pad
+from keras_transformer.decoding.lengths import decode_lengths
+from keras_transformer.decoding.options import DecodeOptions
+from keras_transformer.decoding.translator import Translator
+
+
+def translate_for_alphas(
+    translator: Translator,
+    sentences: Sequence[str],
+    alphas: Sequence[float],
+    options: DecodeOptions,
+) -> dict[float, list[str]]:
+    """Texts of all sentences for each alpha, equal to a decode with each.
+
+    Greedy decoding has no length penalty, so with a beam of 1 all alphas share one decode.
+
+    Args:
+        translator: the first device's model is used.
+        sentences: source text.
+        alphas: exponents of the length penalty.
+        options: everything else; its alpha is not read.
+    """
+    if options.beam_size == 1:
+        texts = [each.text for each in translator.translate(list(sentences), options)]
+        return {alpha: list(texts) for alpha in alphas}
+    encoded = translator.encode(sentences, options)
+    texts_of = {alpha: [""] * len(sentences) for alpha in alphas}
+    search = _graph(translator.models[0], options.beam_size, [float(alpha) for alpha in alphas])
+    for batch in by_length(encoded, options.batch_size, translator.long_line or 1 << 30):
+        limits = decode_lengths(
+            [len(sentence.ids) for sentence in batch],
+            options.extra_length,
+            options.length_limit,
+            translator.most_positions,
+        )
+        ids = search(
+            tf.constant(pad([sentence.ids for sentence in batch])), tf.constant(limits, tf.int32)
+        ).numpy()
+        for sentence, rows in zip(batch, ids, strict=True):
+            for alpha, row in zip(alphas, rows, strict=True):
+                texts_of[alpha][sentence.place] = translator.text_of(row, sentence.text)
+    return texts_of
+
+
+def _graph(models: Sequence[Any], beam_size: int, alphas: list[float]) -> Any:
+    def run(inputs: Any, limits: Any) -> Any:
+        cache = ensemble.start(models, inputs)
+        step_fn = ensemble.step_function(models)
+        ids, _ = sweep_alpha(step_fn, cache, tf.shape(inputs)[0], beam_size, alphas, limits)
+        return ids
+
+    signature = [
+        tf.TensorSpec([None, None], tf.int32, "inputs"),
+        tf.TensorSpec([None], tf.int32, "limits"),
+    ]
+    return tf.function(run, input_signature=signature, autograph=False)
+
+
+def best_of(scores: dict[tuple[int, float], float]) -> tuple[int, float]:
+    """The (beam size, alpha) of the highest score; of equal ones the first."""
+    return max(scores, key=lambda key: scores[key])
+
+
+def table(scores: dict[tuple[int, float], float]) -> str:
+    """Beam sizes down, alphas across, the highest score marked with a star."""
+    beams = sorted({beam for beam, _ in scores})
+    alphas = sorted({alpha for _, alpha in scores})
+    best = best_of(scores)
+    lines = ["beam \\ alpha" + "".join(f"{alpha:>9g}" for alpha in alphas)]
+    for beam in beams:
+        cells = (
+            f"{scores[beam, alpha]:8.2f}" + ("*" if (beam, alpha) == best else " ")
+            for alpha in alphas
+        )
+        lines.append(f"{beam:<12d}" + "".join(cells).rstrip())
+    return "\n".join(lines)
