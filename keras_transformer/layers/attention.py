@@ -159,20 +159,30 @@ class MultiHeadAttention(keras.layers.Layer):
             ),
         }
 
+    def joined_kernels(self) -> tf.Tensor:
+        """Query, key and value kernels side by side, [d, 2a + c], in the compute dtype."""
+        return self._join(self.query, self.key, self.value)
+
     def attend_next(
-        self, inputs: tf.Tensor, cache: dict[str, tf.Tensor]
+        self,
+        inputs: tf.Tensor,
+        cache: dict[str, tf.Tensor],
+        joined_kernels: tf.Tensor | None = None,
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """Self-attention of the next position of each beam to itself and all before it.
 
         Args:
           inputs: [B, K, d].
           cache: keys [B, K, H, L, a/H] and values [B, K, H, L, c/H] of the positions before.
+          joined_kernels: what `joined_kernels` gave, if it is at hand.
 
         Returns:
           [B, K, d], and the cache grown to L + 1.
         """
         inputs = tf.cast(inputs, self.compute_dtype)
-        query, key, value = self._project(inputs, self.query, self.key, self.value)
+        query, key, value = self._project(
+            inputs, self.query, self.key, self.value, kernels=joined_kernels
+        )
         cache = {
             "keys": self._grow(cache["keys"], key),
             "values": self._grow(cache["values"], value),
@@ -182,9 +192,14 @@ class MultiHeadAttention(keras.layers.Layer):
         rows = tf.reshape(outputs, [-1, self.value_width])
         return restore_rows(self.output_linear(rows), inputs), cache
 
-    def _project(self, inputs: tf.Tensor, *linears: Linear) -> list[tf.Tensor]:
+    def _join(self, *linears: Linear) -> tf.Tensor:
+        return tf.cast(tf.concat([each.kernel for each in linears], axis=1), self.compute_dtype)
+
+    def _project(
+        self, inputs: tf.Tensor, *linears: Linear, kernels: tf.Tensor | None = None
+    ) -> list[tf.Tensor]:
         """The projections of the same rows as one product."""
-        outputs = multiply_rows(inputs, tf.concat([each.kernel for each in linears], axis=1))
+        outputs = multiply_rows(inputs, self._join(*linears) if kernels is None else kernels)
         if self.use_bias:
             bias = tf.concat([each.bias for each in linears], axis=0)
             outputs = tf.nn.bias_add(outputs, tf.cast(bias, outputs.dtype))

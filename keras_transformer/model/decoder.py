@@ -84,11 +84,18 @@ class DecoderLayer(Block):
         return x, self_weights, cross_weights
 
     def step(
-        self, inputs: tf.Tensor, past: Cache, memory: Cache, memory_bias: tf.Tensor
+        self,
+        inputs: tf.Tensor,
+        past: Cache,
+        memory: Cache,
+        memory_bias: tf.Tensor,
+        joined_kernels: tf.Tensor | None,
     ) -> tuple[tf.Tensor, Cache]:
         """The next position of K beams, [B, K, d], and the self-attention's grown cache."""
         x = inputs
-        y, past = self.self_attention.attend_next(self.before_self_attention(x), past)
+        y, past = self.self_attention.attend_next(
+            self.before_self_attention(x), past, joined_kernels
+        )
         x = self.after_self_attention(y, residual=x)
         y = self.cross_attention.attend_projected(
             self.before_cross_attention(x), memory, memory_bias
@@ -141,12 +148,23 @@ class Decoder(Stack):
             "self": {block.name: block.self_attention.empty_cache(batch) for block in self.blocks},
         }
 
-    def step(self, inputs: tf.Tensor, cache: Cache) -> tuple[tf.Tensor, Cache]:
+    def joined_kernels(self) -> dict[str, tf.Tensor]:
+        """For each layer, the kernels that `step` would otherwise join anew."""
+        return {block.name: block.self_attention.joined_kernels() for block in self.blocks}
+
+    def step(
+        self, inputs: tf.Tensor, cache: Cache, joined_kernels: dict[str, tf.Tensor] | None = None
+    ) -> tuple[tf.Tensor, Cache]:
         """The next position of K beams [B, K, d], closed, and the grown cache."""
         x, grown = inputs, {}
+        joined_kernels = joined_kernels or {}
         memory = cache["memory"]
         for block in self.blocks:
             x, grown[block.name] = block.step(
-                x, cache["self"][block.name], memory[block.name], memory["bias"]
+                x,
+                cache["self"][block.name],
+                memory[block.name],
+                memory["bias"],
+                joined_kernels.get(block.name),
             )
         return self.close(x, training=False), {**cache, "self": grown}

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.decoding.active_rows import growing_shapes, start_cache
 from keras_transformer.t2t_compat.loader import load_model
 from keras_transformer.training.loss import padded_cross_entropy
 
@@ -55,19 +56,49 @@ def test_outputs_and_losses(name):
     np.testing.assert_allclose(plain, expected["eval_loss_num"], rtol=1e-4)
 
 
-@pytest.mark.parametrize("name", NAMES)
+# One for each way to decode: norms, positions, tables, widths, biases.
+@pytest.mark.parametrize(
+    "name",
+    [
+        "base_v3",
+        "key_value_channels",
+        "learned_positions",
+        "no_sharing",
+        "t2t_1.0.14_post_norm_shared",
+    ],
+)
 def test_decoding_step_by_step_gives_the_same_logits(name):
     model, expected = load(name)
     inputs, targets = expected["inputs"], expected["targets"][:, :12]
     whole = model({"inputs": inputs, "targets": targets}).numpy()
-    decode_step = tf.function(model.decode_step, reduce_retracing=True)
-    cache = model.start_decoding(inputs)
-    # Two beams: the sentence itself, and one that strays at every step.
-    ids = np.zeros((len(inputs), 2), "int32")
-    for step in range(targets.shape[1]):
-        logits, cache = decode_step(tf.constant(ids), tf.constant(step), cache)
-        np.testing.assert_allclose(logits[:, 0], whole[:, step], rtol=0, atol=1e-4)
-        ids = np.stack([targets[:, step], targets[:, step] // 2 + 1], axis=1)
+    stepwise = tf.function(stepwise_logits, autograph=False)
+    logits = stepwise(model, tf.constant(inputs), tf.constant(targets))
+    np.testing.assert_allclose(logits, whole, rtol=0, atol=1e-4)
+
+
+def stepwise_logits(model, inputs, targets):
+    """Logits [B, T, V] of one beam that follows the targets beside one that strays."""
+    decode_step = model.step_function()
+    steps = targets.shape[1]
+
+    def take_step(step, ids, cache, logits):
+        step_logits, cache = decode_step(ids, step, cache)
+        ids = tf.stack([targets[:, step], targets[:, step] // 2 + 1], axis=1)
+        return step + 1, ids, cache, logits.write(step, step_logits[:, 0])
+
+    state = (
+        tf.constant(0),
+        tf.zeros([inputs.shape[0], 2], tf.int32),
+        start_cache(model.start_decoding(inputs), inputs.shape[0], 2),
+        tf.TensorArray(tf.float32, steps),
+    )
+    *_, logits = tf.while_loop(
+        lambda step, *_: step < steps,
+        take_step,
+        state,
+        shape_invariants=(*growing_shapes(state[:3]), tf.TensorShape(None)),
+    )
+    return tf.transpose(logits.stack(), [1, 0, 2])
 
 
 @pytest.mark.parametrize("name", ["base_v1", "base_v3"])

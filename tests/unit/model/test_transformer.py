@@ -246,6 +246,7 @@ def test_graphs_of_unknown_sizes_and_xla():
         np.testing.assert_allclose(compiled(tensors), expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_training_step_under_xla():
     model = make(overrides=DROPOUT)
     weights = [variable.value for variable in model.trainable_variables]
