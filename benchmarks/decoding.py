@@ -69,7 +69,7 @@ def speeds(args: argparse.Namespace) -> None:
     )
     peak = product_speed(args.repeats)
     graph = SearchGraph([model])
-    options = DecodeOptions(beam_size=args.beam_size, min_length=args.length - 1)
+    options = DecodeOptions(beam_size=args.beam_size)
     random = np.random.default_rng(1)
     for sentences in args.batch_sizes:
         inputs = random.integers(2, args.vocab_size, (sentences, args.length)).astype("int32")
