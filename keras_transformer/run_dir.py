@@ -156,7 +156,7 @@ class RunDir:
             if name is None:
                 continue
             given = (vocabulary_paths or {}).get(side)
-            source, copy = given or Path(data_dir) / name, folder / name
+            source, copy = given or problem.find_vocab_file(data_dir, name), folder / name
             if not source.is_file():
                 raise UserError(
                     f"{source}: the vocabulary of the {side} is missing; run kt-datagen"
@@ -251,8 +251,9 @@ class RunDir:
         )
 
     def _places(self, name: str, data_dir: str | os.PathLike[str] | None) -> list[Path]:
-        folders = [self.path, self.data_dir, data_dir]
-        return [Path(folder) / name for folder in folders if folder is not None]
+        folders = [folder for folder in (self.path, self.data_dir, data_dir) if folder is not None]
+        names = [name, *self.problem.older_vocab_files(name)]
+        return [Path(folder) / each for folder in folders for each in names]
 
     def _check_vocabulary(self, side: str, path: Path, size: int) -> None:
         record = self.vocabularies[side]

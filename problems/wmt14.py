@@ -76,6 +76,12 @@ ENFR_SMALL_DEV = [
 ]
 
 
+def _names_until_1_8(name: str, pair: str) -> list[str]:
+    """Names of a subword vocabulary file from 1.1 to 1.8.0, and in 1.0."""
+    size = name.split(".")[-2]
+    return [f"vocab.{pair}.{size}", f"tokens.vocab.{size}"] if size.isdigit() else []
+
+
 class _Ende(TranslateProblem):
     tfds_name = "wmt_t2t_translate/de-en"  # the same three corpora
     languages = ("en", "de")
@@ -83,6 +89,9 @@ class _Ende(TranslateProblem):
 
     def source_data_files(self, dataset_split: str) -> Sequence[Any]:
         return ENDE_TRAIN if dataset_split == DatasetSplit.TRAIN else ENDE_DEV
+
+    def older_vocab_files(self, name: str) -> Sequence[str]:
+        return _names_until_1_8(name, "ende")
 
 
 class _Enfr(TranslateProblem):
@@ -92,6 +101,9 @@ class _Enfr(TranslateProblem):
 
     def source_data_files(self, dataset_split: str) -> Sequence[Any]:
         return ENFR_TRAIN if dataset_split == DatasetSplit.TRAIN else ENFR_DEV
+
+    def older_vocab_files(self, name: str) -> Sequence[str]:
+        return _names_until_1_8(name, "enfr")
 
 
 class _EnfrSmall(TranslateProblem):
@@ -236,16 +248,3 @@ refuse_problem(
     "T2T registered it without a list of sources, so it never worked; use translate_ende_wmt32k"
     " or text2text with the WMT18 files",
 )
-for _name, _plain in (
-    ("wmt_ende_tokens_8k", "translate_ende_wmt8k"),
-    ("wmt_ende_tokens_32k", "translate_ende_wmt32k"),
-    ("wmt_ende_bpe32k", "translate_ende_wmt_bpe32k"),
-    ("wmt_enfr_tokens_8k", "translate_enfr_wmt8k"),
-    ("wmt_enfr_tokens_32k", "translate_enfr_wmt32k"),
-    ("wmt_enfr_tokens_128k", "translate_enfr_wmt32k"),
-):
-    refuse_problem(
-        _name,
-        f"this is a name of T2T 1.0, whose corpora were others; its successor is {_plain}, or"
-        " keep your files and vocabulary with text2text --vocab_file",
-    )

@@ -213,7 +213,15 @@ def _target_space(
         raise UserError(
             f"target_space_id is {chosen}: the table has rows 0 to {layout.target_space_rows - 1}"
         )
-    how = "given" if given is not None else "found from the trained row" if trained else "declared"
+    if given is not None:
+        how = "given"
+    elif trained is not None and len(trained) == 1:
+        how = "found from the trained row"
+    else:
+        how = (
+            "declared by the problem; releases before 1.5.2 used 8 for German and 6 for French, so"
+            " give --target_space_id if the model is older"
+        )
     notes.append(f"target space {chosen} ({SPACE_NAMES.get(chosen, 'unnamed')}), {how}")
     if trained and chosen not in trained:
         notes.append(

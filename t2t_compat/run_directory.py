@@ -17,25 +17,6 @@ from keras_transformer.t2t_compat.loader import CheckpointDescription, describe_
 if TYPE_CHECKING:
     from keras_transformer.data.problem import Problem
 
-# Names that problems bore in 2017 → the present ones, with the same data and vocabulary form.
-OLD_PROBLEM_NAMES = {
-    "wmt_ende_tokens_8k": "translate_ende_wmt8k",
-    "wmt_ende_tokens_32k": "translate_ende_wmt32k",
-    "wmt_enfr_tokens_8k": "translate_enfr_wmt8k",
-    "wmt_enfr_tokens_32k": "translate_enfr_wmt32k",
-    "wmt_ende_characters": "translate_ende_wmt_characters",
-    "wmt_enfr_characters": "translate_enfr_wmt_characters",
-}
-
-# File names that a problem's vocabulary bore before 1.9.0, by the name it has now.
-OLD_VOCAB_NAMES = {
-    "vocab.translate_ende_wmt8k.8192.subwords": ("vocab.ende.8192", "tokens.vocab.8192"),
-    "vocab.translate_ende_wmt32k.32768.subwords": ("vocab.ende.32768", "tokens.vocab.32768"),
-    "vocab.translate_enfr_wmt8k.8192.subwords": ("vocab.enfr.8192", "tokens.vocab.8192"),
-    "vocab.translate_enfr_wmt32k.32768.subwords": ("vocab.enfr.32768", "tokens.vocab.32768"),
-}
-
-
 # Folder in which an adopted run directory keeps what T2T wrote.
 ORIGINALS = "t2t"
 
@@ -67,11 +48,6 @@ class T2TRunDir(RunDir):
             source_vocab_file or (None if vocab_file else self.vocab_files.get("inputs")),
             target_vocab_file or (None if vocab_file else self.vocab_files.get("targets")),
         )
-
-    def _places(self, name: str, data_dir: str | os.PathLike[str] | None) -> list[Path]:
-        places = super()._places(name, data_dir)
-        old = OLD_VOCAB_NAMES.get(name, ())
-        return places + [place.with_name(other) for place in places for other in old]
 
 
 def read_flags(folder: Path) -> dict[str, str]:
@@ -162,7 +138,6 @@ def _problem(
 ) -> tuple[Problem, int | None]:
     name = name or flags.get("problem") or flags.get("problems")
     if name:
-        name = OLD_PROBLEM_NAMES.get(name, name)
         try:
             problem = registry.problem(name)
             return problem, problem.target_space_id

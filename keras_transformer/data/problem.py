@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -167,9 +167,9 @@ class Problem:
         return ()
 
     def find_vocab_file(self, folder: str | os.PathLike[str], name: str) -> Path:
-        """Path of the vocabulary file `name` in a folder, under an older name if only that is there.
+        """Path of a vocabulary file in a folder, under an older name if only that is there.
 
-        The file itself need not be there.
+        If neither is there it is the path it should have.
         """
         for each in (name, *self.older_vocab_files(name)):
             if Path(folder, each).is_file():

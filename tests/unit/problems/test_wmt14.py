@@ -52,7 +52,7 @@ def test_short_names():
         ("translate_ende_pc32k", "text2text"),
         ("translate_enfr_wmt32k_with_backtranslate_fr", "text2text"),
         ("translate_ende2018_wmt32k", "translate_ende_wmt32k"),
-        ("wmt_ende_tokens_32k", "translate_ende_wmt32k"),
+        ("wmt_ende_bpe32k", "translate_ende_wmt_bpe32k"),
     ],
 )
 def test_refused_names_say_the_way_out(name, way_out):

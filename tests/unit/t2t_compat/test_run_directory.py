@@ -6,10 +6,12 @@ import shutil
 
 import pytest
 
+from keras_transformer import registry
+from keras_transformer.data import pipeline
 from keras_transformer.errors import UserError
 from keras_transformer.run_dir import RunDir
 from keras_transformer.t2t_compat.run_directory import read_flags
-from tests.unit.t2t_compat.bundles import BASE_V3, MODELS, copy_run
+from tests.unit.t2t_compat.bundles import BASE_V3, GOLDEN, MODELS, copy_run
 
 VOCAB = "vocab.shared.subwords"
 WMT = "vocab.translate_ende_wmt32k.32768.subwords"
@@ -50,6 +52,7 @@ def test_old_problem_and_vocabulary_names(run, tmp_path, old):
     shutil.move(run / VOCAB, data / old)
     opened = RunDir.open(run, data_dir=str(data))
     assert opened.encoders(data_dir=data)["targets"].vocab_size == 199
+    assert opened.problem.target_space_id == 8
 
 
 def test_a_vocabulary_given_by_name_needs_no_problem(run):
@@ -102,3 +105,32 @@ def test_a_set_by_name_where_hparams_json_is_missing(run):
     )
     opened = RunDir.open(run, vocab_file=str(run / VOCAB))
     assert (opened.hparams.num_heads, opened.hparams.filter_size) == (4, 64)
+
+
+@pytest.mark.parametrize(
+    ("problem", "vocabulary"),
+    [
+        ("wmt_ende_tokens_8k", "tokens.vocab.8192"),
+        ("wmt_ende_tokens_8k", "vocab.ende.8192"),
+        ("translate_ende_wmt8k", "vocab.ende.8192"),
+    ],
+)
+def test_a_data_directory_of_2017_is_read_as_it_is(tmp_path, problem, vocabulary):
+    data = GOLDEN / "data_pipeline" / "data"
+    shutil.copy(data / "vocab.oracle_toy_ende.256.subwords", tmp_path / vocabulary)
+    for split, total in (("train", 4), ("dev", 2)):
+        for shard in range(total):
+            part = f"{split}-{shard:05d}-of-{total:05d}"
+            shutil.copy(data / f"oracle_toy_ende-{part}", tmp_path / f"{problem}-{part}")
+    old = registry.problem(problem)
+    assert old.is_generated(str(tmp_path))
+    hp = registry.hparams("transformer_base", "batch_size=400,max_length=100")
+    batches = list(pipeline.evaluation_dataset(old, str(tmp_path), hp, "dev", 1))
+    assert sum(len(batch["inputs"]) for batch in batches) == 120
+    run = RunDir.create(tmp_path / "run", hp, old, tmp_path)
+    assert run.encoders()["inputs"].vocab_size == old.encoders(str(tmp_path))["inputs"].vocab_size
+
+
+def test_data_of_2017_is_not_made_anew(tmp_path):
+    with pytest.raises(UserError, match="kt-datagen --problem=translate_ende_wmt32k"):
+        registry.problem("wmt_ende_tokens_32k").generate_data(str(tmp_path), str(tmp_path))
