@@ -94,7 +94,8 @@ class ServingModel:
     def resources(self) -> tf.Module:
         """What the functions need besides themselves, as TensorFlow saves it."""
         module = tf.Module(name="serving_model")
-        module.weights = self.weights
+        module.weights = [each.variables_by_name for each in self.weights]
+        module.factors = [each.factors_by_name for each in self.weights]
         module.source_text, module.target_text = self._source_text, self._target_text
         return module
 

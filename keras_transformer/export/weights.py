@@ -19,7 +19,7 @@ WEIGHT_TYPES = ("float32", "float16", "bfloat16", "int8")
 _LARGEST_INT8 = 127
 
 
-class StoredWeights(tf.Module):
+class StoredWeights:
     """A model's weights as variables of their own, in the type they are to be stored in.
 
     `int8` stores matrices as whole numbers from -127 to 127 and one float32 factor for each
@@ -36,7 +36,6 @@ class StoredWeights(tf.Module):
     """
 
     def __init__(self, model: Any, weight_type: str = "float32") -> None:
-        super().__init__(name="weights")
         if weight_type not in WEIGHT_TYPES:
             raise UserError(f"weights is {weight_type!r}: give one of {', '.join(WEIGHT_TYPES)}")
         self._keras_variables = list(model.named_weights().values())

@@ -32,6 +32,11 @@ def test_what_is_loaded_says_what_was_saved(tmp_path):
     description = json.loads((folder / "assets.extra" / "export.json").read_text("utf-8"))
     assert description == {"problem": "ä"}
     assert [p.name for p in folder.parent.iterdir()] == ["1"]
+    shapes = tf.train.list_variables(str(folder / "variables" / "variables"))
+    numbers = sum(int(np.prod(shape)) for name, shape in shapes if "VARIABLE_VALUE" in name)
+    parts = [*model.weights[0].variables_by_name.values()]
+    parts += model.weights[0].factors_by_name.values()
+    assert numbers == sum(each.shape.num_elements() for each in parts)  # each stored once
 
     loaded = tf.saved_model.load(str(folder))
     lines = ["the red house", "", "a garden"]

@@ -1,0 +1,200 @@
+"""An exported model against kt-decoder: the same text? how large? how fast? and in CTranslate2?
+
+    python benchmarks/export.py --output_dir=runs/ende --source=test.en --reference=test.de
+
+Exports the model with every type of weights and for CTranslate2, translates the source with each,
+and prints a Markdown table: outputs equal to kt-decoder's, BLEU (cased, as t2t-bleu), size on the
+disk, and sentences per second, in batches of 32 of like length and one by one. Then the agreement
+with CTranslate2 by search. `--threads` is the number of cores each may use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+BATCH = 32
+ONE_BY_ONE = 30  # sentences measured one by one
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--output_dir", required=True, help="run directory")
+    parser.add_argument("--source", required=True, help="sentences, one a line")
+    parser.add_argument("--reference", required=True, help="their reference")
+    parser.add_argument("--sentences", type=int, default=1000, help="how many of them")
+    parser.add_argument("--threads", type=int, default=1, help="cores")
+    parser.add_argument("--checkpoint_path", help="instead of the latest")
+    args = parser.parse_args()
+
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ["OMP_NUM_THREADS"] = str(args.threads)
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(args.threads)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    from keras_transformer.decoding.loading import load_models
+    from keras_transformer.text.lines import read_lines
+
+    sources = list(read_lines(args.source))[: args.sentences]
+    references = list(read_lines(args.reference))[: args.sentences]
+    loaded = load_models(args.output_dir, args.checkpoint_path)
+    with tempfile.TemporaryDirectory() as folder:
+        saved_models(loaded, sources, references, Path(folder))
+        in_ctranslate2(loaded, sources, references, Path(folder), args.threads)
+
+
+def saved_models(loaded: Any, sources: list[str], references: list[str], folder: Path) -> None:
+    """The table of SavedModels."""
+    import tensorflow as tf
+
+    from keras_transformer.decoding.options import DecodeOptions
+    from keras_transformer.decoding.translator import Translator
+    from keras_transformer.export import saved_model
+    from keras_transformer.export.weights import WEIGHT_TYPES
+
+    options = DecodeOptions()
+    translator = Translator.of_loaded(loaded)
+    wanted = row(
+        "kt-decoder",
+        lambda lines: [each.text for each in translator.translate(list(lines), options)],
+        sources,
+        references,
+        heading=True,
+    )
+    for kind in WEIGHT_TYPES:
+        model = saved_model.serving_model(loaded, options, kind)
+        path = folder / kind
+        saved_model.save(model, model.signatures(), path, {}, {})
+        function = tf.saved_model.load(str(path)).signatures["serving_default"]
+
+        def translate(lines: Sequence[str], function: Any = function) -> list[str]:
+            outputs = function(inputs=tf.constant(list(lines)))["outputs"].numpy()
+            return [text.decode("utf-8") for text in outputs]
+
+        row(f"SavedModel {kind}", translate, sources, references, wanted, path)
+
+
+def in_ctranslate2(
+    loaded: Any, sources: list[str], references: list[str], folder: Path, threads: int
+) -> None:
+    """CTranslate2 in the same table, then its agreement by search."""
+    import ctranslate2
+
+    from keras_transformer.decoding.translator import Translator
+    from keras_transformer.export import ctranslate2_model
+
+    translator = Translator.of_loaded(loaded)
+    encoder, decoder = loaded.encoders["inputs"], loaded.encoders["targets"]
+    agreement: list[str] = []
+    wanted = [each.text for each in translator.translate(sources)]
+    for kind in ("float32", "int8"):
+        path = folder / f"ctranslate2-{kind}"
+        ctranslate2_model.save(loaded, path, kind)
+        model = ctranslate2.Translator(str(path), compute_type=kind, intra_threads=threads)
+        tokens = json.loads((path / "tokens.json").read_text("utf-8"))
+        number = {token: i for i, token in enumerate(tokens["targets"])}
+
+        def translate(
+            lines: Sequence[str],
+            beam_size: int = 4,
+            alpha: float = 0.6,
+            model: Any = model,
+            tokens: Any = tokens,
+            number: Any = number,
+        ) -> list[str]:
+            rows = [[tokens["inputs"][i] for i in encoder.encode(line.strip())] for line in lines]
+            filled = [place for place, one in enumerate(rows) if one]
+            results = model.translate_batch(
+                [rows[place] for place in filled],
+                beam_size=beam_size,
+                length_penalty=alpha,
+                max_decoding_length=max((len(one) for one in rows), default=0) + 51,
+            )
+            texts = [""] * len(rows)
+            for place, result in zip(filled, results, strict=True):
+                texts[place] = decoder.decode([number[token] for token in result.hypotheses[0]])
+            return texts
+
+        row(f"CTranslate2 {kind}", translate, sources, references, wanted, path)
+        if kind == "float32":
+            for beam_size, alpha in ((1, 0.0), (4, 0.0), (4, 0.6)):
+                ours = translator.translate(sources, beam_size=beam_size, alpha=alpha)
+                mine = [each.text for each in ours]
+                # One by one, since its length limit is that of a batch.
+                theirs = [translate([line], beam_size, alpha)[0] for line in sources]
+                same = sum(a == b for a, b in zip(mine, theirs, strict=True))
+                agreement.append(
+                    f"| {beam_size} | {alpha} | {same} of {len(sources)} |"
+                    f" {bleu(mine, references):.2f} | {bleu(theirs, references):.2f} |"
+                )
+    print("\n| beam | alpha | the same outputs | BLEU here | BLEU in CTranslate2 |")
+    print("| --- | --- | --- | --- | --- |")
+    print("\n".join(agreement))
+
+
+def row(
+    name: str,
+    translate: Callable[[Sequence[str]], list[str]],
+    sources: list[str],
+    references: list[str],
+    wanted: list[str] | None = None,
+    path: Path | None = None,
+    heading: bool = False,
+) -> list[str]:
+    """Translates, prints a row of the table, gives the outputs back."""
+    if heading:
+        print("| model | the same as kt-decoder | BLEU | MB | sentences/s by 32 | one by one |")
+        print("| --- | --- | --- | --- | --- | --- |")
+    in_batches(translate, sources[: 2 * BATCH])  # warms up
+    seconds, outputs = timed(lambda: in_batches(translate, sources))
+    few = sources[:ONE_BY_ONE]
+    alone, _ = timed(lambda: [translate([line]) for line in few])
+    same = sum(a == b for a, b in zip(outputs, wanted or outputs, strict=True))
+    megabytes = ""
+    if path is not None:
+        size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+        megabytes = f"{size / 1e6:.1f}"
+    print(
+        f"| {name} | {same} of {len(outputs)} | {bleu(outputs, references):.2f} | {megabytes} |"
+        f" {len(sources) / seconds:.1f} | {len(few) / alone:.1f} |",
+        flush=True,
+    )
+    return outputs
+
+
+def in_batches(translate: Callable[[Sequence[str]], list[str]], sources: list[str]) -> list[str]:
+    """Outputs in order, from batches of like length."""
+    order = sorted(range(len(sources)), key=lambda place: len(sources[place]))
+    outputs = [""] * len(sources)
+    for start in range(0, len(order), BATCH):
+        places = order[start : start + BATCH]
+        found = translate([sources[place] for place in places])
+        for place, text in zip(places, found, strict=True):
+            outputs[place] = text
+    return outputs
+
+
+def bleu(outputs: list[str], references: list[str]) -> float:
+    from keras_transformer.scoring.bleu import score
+
+    return score(outputs, references, "t2t_cased").score
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
+
+
+if __name__ == "__main__":
+    sys.exit(main())
