@@ -72,6 +72,8 @@ program.integer(
     1,
 )
 program.enum("on_nan", "stop", ["stop", "skip"], "an update that is not finite ends it, or is left")
+program.boolean("check_memory", None, "try the largest batches first; default: on GPUs")
+program.boolean("profile", False, "write a TensorBoard profile of a few early updates")
 program.string("init_from", "", "checkpoint or run directory whose weights a new run begins with")
 program.integer("eval_steps", 100, "batches of an evaluation (0: all)", 0)
 program.float("eval_throttle_seconds", 600.0, "least seconds between evaluations in training", 0)

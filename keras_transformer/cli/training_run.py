@@ -159,6 +159,7 @@ def train_options(flags: Flags) -> TrainOptions:
         keep=flags.keep_checkpoint_max,
         log_steps=flags.log_step_count_steps,
         skip_nan=flags.on_nan == "skip",
+        profile=flags.profile,
     )
     stopping = EarlyStopping(
         metric=flags.eval_early_stopping_metric,
@@ -183,4 +184,5 @@ def train_options(flags: Flags) -> TrainOptions:
         early_stopping=stopping,
         tmp_dir=flags.tmp_dir,
         init_from=flags.init_from,
+        check_memory=flags.check_memory,
     )

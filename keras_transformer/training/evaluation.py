@@ -52,7 +52,7 @@ class Evaluator:
         self.model = model
         self.strategy = strategy
         self.loss_multiplier = loss_multiplier
-        self._measure = tf.function(self._measure_batch, reduce_retracing=True)
+        self._measure = tf.function(self._measure_batch, reduce_retracing=True, autograph=False)
 
     def evaluate(self, batches: Iterable[Batch]) -> dict[str, float]:
         """Figures of all batches.

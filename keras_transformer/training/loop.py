@@ -10,6 +10,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import tensorflow as tf
+
 from keras_transformer.training import nan_watch, progress, schedule
 from keras_transformer.training.interruption import Interruption
 from keras_transformer.training.nan_watch import Describe, DivergedError
@@ -18,6 +20,8 @@ from keras_transformer.training.train_state import TrainState
 
 # A pipe or log gets a progress line at least this often, however slow the steps are; in seconds.
 LINE_EVERY = 60.0
+# Updates after the start that a profile shows; the first ones are not like the others.
+PROFILED = range(10, 15)
 # A terminal's line is rewritten at most this often; in seconds.
 REWRITE_EVERY = 1.0
 
@@ -44,6 +48,7 @@ class LoopSettings:
         keep: newest checkpoints to keep.
         log_steps: updates between reports.
         skip_nan: leave out updates that are not finite instead of stopping.
+        profile: write a TensorBoard profile of a few updates soon after the start.
     """
 
     train_steps: int
@@ -53,6 +58,7 @@ class LoopSettings:
     keep: int = 20
     log_steps: int = 100
     skip_nan: bool = False
+    profile: bool = False
 
 
 class Loop:
@@ -64,7 +70,8 @@ class Loop:
         settings: when to do what.
         log: where figures go.
         screen: where lines go.
-        after_checkpoint: called with the prefix of each new checkpoint; returns True to stop.
+        after_checkpoint: called with the prefix of each new checkpoint, and whether training has
+            come to its end; returns True to stop. Not called when a signal came.
         describe: gives the text of a batch, for a batch that went wrong.
     """
 
@@ -75,7 +82,7 @@ class Loop:
         settings: LoopSettings,
         log: TrainLog,
         screen: progress.Screen,
-        after_checkpoint: Callable[[str], bool] = lambda prefix: False,
+        after_checkpoint: Callable[[str, bool], bool] = lambda prefix, is_last: False,
         describe: Describe | None = None,
     ):
         self._state = state
@@ -87,6 +94,8 @@ class Loop:
         self._describe = describe
         self._meter = progress.Meter()
         self._pending: tuple[int, Any, Any] | None = None
+        self._is_first = True
+        self._first_step = state.step
         self._saved_step = state.step
         self._saved_at = self._shown_at = self._began = time.monotonic()
 
@@ -96,16 +105,19 @@ class Loop:
         Raises:
             DivergedError: an update was not finite, and such ones are not to be skipped.
         """
+        self._state.start()
         ending = None
         while ending is None:
             ending = self._reason_to_stop(interruption)
             if ending is None:
                 ending = self._update()
-            if ending is None and self._is_save_due() and self._save():
+                self._profile()
+            is_last = self._state.step >= self._settings.train_steps
+            if ending is None and (is_last or self._is_save_due()) and self._save(is_last):
                 ending = Ending.EARLY
         self._check_pending()
         if self._state.step > self._saved_step:
-            self._save()
+            self._save(is_last=True, is_hurried=ending is Ending.INTERRUPTED)
         self._screen.close()
         return ending
 
@@ -132,8 +144,32 @@ class Loop:
         self._check_pending()
         self._pending = (state.step, batches, result)
         state.step += 1
+        if self._is_first:
+            self._after_first_update()
         self._report(rate)
         return None
+
+    def _after_first_update(self) -> None:
+        """A sign of life; the time of building graphs and filling buffers counts as no speed."""
+        self._is_first = False
+        self._check_pending()
+        figures = self._meter.report()
+        if figures:
+            waited = progress.in_words(time.monotonic() - self._began)
+            self._screen.note(
+                f"step {self._state.step}: loss {figures['loss']:.4f}, {waited} after the start"
+            )
+
+    def _profile(self) -> None:
+        if not self._settings.profile:
+            return
+        made = self._state.step - self._first_step
+        if made == PROFILED.start:
+            tf.profiler.experimental.start(str(self._run_dir))
+        elif made == PROFILED.stop:
+            self._check_pending()
+            tf.profiler.experimental.stop()
+            self._screen.note(f"a profile is in {self._run_dir}/plugins: tensorboard shows it")
 
     def _check_pending(self) -> None:
         if self._pending is None:
@@ -181,14 +217,14 @@ class Loop:
         waited = time.monotonic() - self._saved_at
         return bool(by_steps or (settings.save_seconds and waited >= settings.save_seconds))
 
-    def _save(self) -> bool:
-        """Saves and evaluates; True if training is to stop."""
+    def _save(self, is_last: bool, is_hurried: bool = False) -> bool:
+        """Saves and, unless hurried, evaluates; True if training is to stop."""
         began = time.monotonic()
         self._check_pending()
         prefix = self._state.save(self._run_dir, self._settings.keep)
         self._saved_step = self._state.step
         self._log.event("checkpoint", self._state.step, path=prefix)
-        stop = self._after_checkpoint(prefix)
+        stop = not is_hurried and self._after_checkpoint(prefix, is_last)
         self._saved_at = time.monotonic()
         self._meter.leave_out(self._saved_at - began)
         return stop

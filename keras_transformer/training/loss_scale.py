@@ -34,8 +34,8 @@ class LossScale:
         """float32 scalar to multiply the loss with."""
         return tf.convert_to_tensor(self.scale)
 
-    def update(self, finite: tf.Tensor) -> None:
-        """Counts one update; `finite` says whether its gradients were."""
+    def update(self, finite: tf.Tensor) -> tf.Tensor:
+        """Counts one update; `finite` says whether its gradients were, and is given back."""
         zero = tf.zeros([], tf.int64)
         good = tf.where(finite, self.good_steps + 1, zero)
         bad = tf.where(finite, zero, self.bad_steps + 1)
@@ -44,3 +44,4 @@ class LossScale:
         self.scale.assign(tf.maximum(self.scale * change, 1.0))
         self.good_steps.assign(tf.where(grows, zero, good))
         self.bad_steps.assign(tf.where(shrinks, zero, bad))
+        return tf.identity(finite)

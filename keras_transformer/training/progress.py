@@ -23,7 +23,7 @@ class Meter:
     target_tokens: float = 0.0
     gradient_norm: float = 0.0
     updates: int = 0
-    _began: float = field(default_factory=time.monotonic)
+    _began: float = field(default_factory=lambda: time.monotonic())
 
     def add(self, loss: float, source_tokens: float, target_tokens: float, norm: float) -> None:
         """Counts one update; `loss` is its mean over `target_tokens`."""

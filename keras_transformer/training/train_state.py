@@ -47,7 +47,12 @@ class TrainState:
         self._first: Future[list[dict[str, tf.Tensor]]] | None = None
 
     def start(self) -> None:
-        """Builds the graphs of the update while the first batches are read, shuffled and cut."""
+        """Builds the graphs of the update while the first batches are read, shuffled and cut.
+
+        Does nothing the second time.
+        """
+        if self._first is not None:
+            return
         with ThreadPoolExecutor(1) as reader:
             self._first = reader.submit(self._read)
             self.train_step.trace(self._dataset.element_spec)

@@ -22,6 +22,7 @@ from keras_transformer.layers.dropout import dropout_noise
 from keras_transformer.training import loss, optimizer
 from keras_transformer.training.distribution import first_replica, rows_of_replica
 from keras_transformer.training.loss_scale import LossScale
+from keras_transformer.training.projected_loss import projected_cross_entropy
 
 Batch = Mapping[str, tf.Tensor]
 
@@ -42,7 +43,8 @@ class TrainStep:
     Make it under `strategy.scope()`.
 
     Args:
-        model: called as `model(features, training=True)`, gives logits [B, T, V].
+        model: called as `model(features, training=True, return_states=True)`, gives [B, T, d];
+            `model.softmax_table` makes logits of them.
         hparams: label smoothing, optimizer, clipping, weight decay.
         strategy: the devices.
         accumulate: batches whose gradients make one update.
@@ -67,6 +69,7 @@ class TrainStep:
         self.accumulate = accumulate
         self.loss_multiplier = loss_multiplier
         self.seed = seed
+        self._jit = jit
         self._replicas = strategy.num_replicas_in_sync
         self._variables: dict[str, tf.Variable] = {
             name: variable.value
@@ -88,7 +91,9 @@ class TrainStep:
             if accumulate > 1
         ]
         gradients = self._gradients_of_share
-        self._gradients = tf.function(gradients, jit_compile=True) if jit else gradients
+        self._gradients = (
+            tf.function(gradients, jit_compile=True, autograph=False) if jit else gradients
+        )
         self._update: Any = None
         self._add_up: Any = None
 
@@ -109,10 +114,17 @@ class TrainStep:
             for name, each in batch.items()
         }
         noise, rate = tf.TensorSpec([2], tf.int32), tf.TensorSpec([], tf.float32)
-        self._update = tf.function(self._update_from_batch, input_signature=[features, noise, rate])
+        wanted = tf.TensorSpec([], tf.bool)
+        self._update = tf.function(
+            self._update_from_batch,
+            input_signature=[features, noise, rate, wanted],
+            autograph=False,
+        )
         self._update.get_concrete_function()
         if self.accumulate > 1:
-            self._add_up = tf.function(self._accumulate_batch, input_signature=[features, noise])
+            self._add_up = tf.function(
+                self._accumulate_batch, input_signature=[features, noise], autograph=False
+            )
             self._add_up.get_concrete_function()
 
     def __call__(self, batches: list[Batch], step: int, rate: float) -> StepResult:
@@ -128,8 +140,21 @@ class TrainStep:
         for number, batch in enumerate(batches[:-1]):
             self._add_up(dict(batch), tf.constant([step, number + 1]))
         return self._update(
-            dict(batches[-1]), tf.constant([step, 0]), tf.constant(rate, tf.float32)
+            dict(batches[-1]),
+            tf.constant([step, 0]),
+            tf.constant(rate, tf.float32),
+            tf.constant(True),
         )
+
+    def try_out(self, batch: Batch) -> StepResult:
+        """Does all the work of an update but changes nothing: does this batch fit into memory?
+
+        Raises:
+            tf.errors.ResourceExhaustedError: it does not.
+        """
+        if self._update is None:
+            self.trace(batch)
+        return self._update(dict(batch), tf.constant([0, 0]), tf.zeros([]), tf.constant(False))
 
     def _accumulate_batch(self, batch: Batch, noise: tf.Tensor) -> None:
         def add(batch: Batch, noise: tf.Tensor) -> None:
@@ -139,7 +164,9 @@ class TrainStep:
 
         self.strategy.run(add, args=(batch, noise))
 
-    def _update_from_batch(self, batch: Batch, noise: tf.Tensor, rate: tf.Tensor) -> StepResult:
+    def _update_from_batch(
+        self, batch: Batch, noise: tf.Tensor, rate: tf.Tensor, wanted: tf.Tensor
+    ) -> StepResult:
         def compute(batch: Batch, noise: tf.Tensor) -> tuple[list[tf.Tensor], tf.Tensor]:
             gradients, sums = self._replica_gradients(batch, noise)
             if not self._accumulated:
@@ -172,9 +199,14 @@ class TrainStep:
             self._apply(gradients, factor, clipping, noise[0], rate)
             return tf.constant(True)
 
-        tf.cond(finite, apply, lambda: tf.constant(False))
+        tf.cond(finite & wanted, apply, lambda: tf.constant(False))
         if self.loss_scale is not None:
-            self.loss_scale.update(finite)
+            # A trial counts as neither a good step nor a bad one.
+            tf.cond(
+                wanted,
+                lambda: self.loss_scale.update(finite),
+                lambda: tf.constant(False),
+            )
         return StepResult(mean_loss, source_tokens, target_tokens, norm, finite)
 
     def _replica_gradients(
@@ -195,10 +227,7 @@ class TrainStep:
         variables = list(self._variables.values())
         with dropout_noise(seed), tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(variables)
-            logits = self.model(share, training=True)
-            total, tokens = loss.padded_cross_entropy(
-                logits, share["targets"], self.hparams.label_smoothing
-            )
+            total, tokens = self._loss(share)
             objective = total * scale
         gradients = tape.gradient(
             objective, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
@@ -206,6 +235,17 @@ class TrainStep:
         source_tokens = tf.math.count_nonzero(share["inputs"], dtype=tf.float32)
         dense = [tf.convert_to_tensor(gradient) for gradient in gradients]
         return dense, tf.stack([total, source_tokens, tokens])
+
+    def _loss(self, share: Batch) -> tuple[tf.Tensor, tf.Tensor]:
+        """Sum of the smoothed loss over the real target positions, and their number."""
+        targets, smoothing = share["targets"], self.hparams.label_smoothing
+        if self._jit:
+            # XLA needs shapes that do not depend on how many positions are real.
+            logits = self.model(share, training=True)
+            return loss.padded_cross_entropy(logits, targets, smoothing)
+        states = self.model(share, training=True, return_states=True)
+        table = tf.convert_to_tensor(self.model.softmax_table)
+        return projected_cross_entropy(states, table, targets, smoothing)
 
     def _scale(self) -> tf.Tensor:
         """Factor on the sum of losses before differentiation, taken off the gradients again."""

@@ -13,12 +13,14 @@ import shutil
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
 
-from keras_transformer.data import pipeline
+from keras_transformer import registry
+from keras_transformer.config import HParams
+from keras_transformer.data import batching, pipeline
 from keras_transformer.errors import UserError
 from keras_transformer.model.transformer import Transformer
 from keras_transformer.run_dir import RunDir
@@ -34,6 +36,12 @@ from keras_transformer.training.train_state import TrainState
 from keras_transformer.training.train_step import TrainStep
 from keras_transformer.training.translation_score import TranslationScore
 
+if TYPE_CHECKING:
+    from keras_transformer.data.problem import Problem
+
+# The paper's models were trained on eight GPUs; smaller models are nobody's recipe.
+RECIPE_DEVICES = 8
+RECIPE_WIDTH = 512
 BEST_FOLDER = "best"
 BEST_BY = "bleu_sacrebleu"
 # Translations put into TensorBoard with each evaluation.
@@ -65,6 +73,7 @@ class TrainOptions:
         early_stopping: when to stop for want of improvement.
         tmp_dir: where the corpora are, for text to translate.
         init_from: checkpoint or run directory whose weights a new run begins with.
+        check_memory: try the largest batches first; None: only on GPUs.
     """
 
     loop: LoopSettings
@@ -83,6 +92,7 @@ class TrainOptions:
     early_stopping: EarlyStopping = field(default_factory=EarlyStopping)
     tmp_dir: str = ""
     init_from: str = ""
+    check_memory: bool | None = None
 
 
 class Trainer:
@@ -165,14 +175,16 @@ class Trainer:
                 )
                 return Ending.FINISHED, 0
             checkpoints.remove_temporary(run_dir)
-            state.start()
+            self._check_memory(state)
             loop = Loop(
                 state,
                 run_dir,
                 self.options.loop,
                 log,
                 self._screen,
-                after_checkpoint=lambda prefix: self._after_checkpoint(prefix, state, log),
+                after_checkpoint=lambda prefix, is_last: self._after_checkpoint(
+                    prefix, is_last, state, log
+                ),
                 describe=self._describe,
             )
             ending = loop.run(interruption)
@@ -263,15 +275,57 @@ class Trainer:
             f"{parameters:,} parameters; {self.replicas} device(s); an update takes up to"
             f" {positions:,} positions a side"
         )
+        warning = self._recipe_warning()
+        if warning:
+            self._screen.note(warning)
 
-    def _after_checkpoint(self, prefix: str, state: TrainState, log: TrainLog) -> bool:
+    def _check_memory(self, state: TrainState) -> None:
+        """Tries the largest batches there can be, so that memory fails now and not in the night."""
+        wanted = self.options.check_memory
+        if wanted is None:
+            wanted = bool(tf.config.list_logical_devices("GPU"))
+        if not wanted:
+            return
+        problem = self.run.problem
+        state.start()
+        for rows, length in largest_batches(self.hparams, self.replicas, problem):
+            names = pipeline.feature_names(problem)
+            batch = {name: tf.ones([rows, length], tf.int32) for name in names}
+            try:
+                state.train_step.try_out(batch)
+            except tf.errors.ResourceExhaustedError:
+                raise UserError(
+                    f"a batch of {rows} sentences of {length} subtokens, which training may meet,"
+                    f" does not fit into memory: lower batch_size (now {self.hparams.batch_size})"
+                    f" or max_length (now {self.hparams.max_length}), or try --precision=bfloat16;"
+                    " --simulate_replicas makes up for smaller batches"
+                ) from None
+
+    def _recipe_warning(self) -> str:
+        """What to say when an update is much smaller than the settings were made for."""
+        name = self.run.hparams_set
+        if not name or "single_gpu" in name or self.hparams.hidden_size < RECIPE_WIDTH:
+            return ""
+        recipe = RECIPE_DEVICES * registry.hparams(name).batch_size
+        ours = self.hparams.batch_size * self.replicas * self.options.simulate_replicas
+        if 2 * ours > recipe:
+            return ""
+        return (
+            f"{name} was made for {RECIPE_DEVICES} devices and {recipe:,} positions an update, here"
+            f" are {ours:,}: expect a worse model, or one that diverges;"
+            f" --simulate_replicas={-(-recipe // (ours // self.options.simulate_replicas))} takes"
+            " the same steps on fewer devices"
+        )
+
+    def _after_checkpoint(
+        self, prefix: str, is_last: bool, state: TrainState, log: TrainLog
+    ) -> bool:
         """Evaluates if it is time; True if training is to stop."""
         if not self._evaluates:
             return False
         wait = self.options.eval_throttle_seconds
         if self._first_evaluation:
             wait = min(wait, FIRST_EVALUATION_AFTER)
-        is_last = state.step >= self.options.loop.train_steps
         if time.monotonic() - self._last_evaluation < wait and not is_last:
             return False
         figures = self._evaluate(state.step, log)
@@ -395,3 +449,17 @@ def evaluation_line(step: int, split: str, figures: dict[str, float]) -> str:
     ]
     parts += [f"{name} {figures[name]:.2f}" for name in sorted(figures) if name[:5] == "bleu_"]
     return "  ".join(parts)
+
+
+def largest_batches(hparams: HParams, replicas: int, problem: Problem) -> list[tuple[int, int]]:
+    """(sentences, subtokens) of the batches that need the most memory.
+
+    The one with the most positions, which the logits and layers grow with, and the one with the
+    most pairs of positions, which the attention weights grow with.
+    """
+    scheme = batching.scheme_from_hparams(hparams, True, replicas, problem.batch_size_multiplier)
+    lengths = [min(boundary - 1, scheme.max_length) for boundary in scheme.boundaries]
+    shapes = list(zip(scheme.batch_sizes, [*lengths, scheme.max_length], strict=True))
+    most_positions = max(shapes, key=lambda shape: shape[0] * shape[1])
+    most_pairs = max(shapes, key=lambda shape: shape[0] * shape[1] ** 2)
+    return list(dict.fromkeys([most_pairs, most_positions]))
