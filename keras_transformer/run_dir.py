@@ -111,7 +111,7 @@ class RunDir:
             return registry.t2t_compat().open_run_dir(folder, usr_dir=usr_dir, **t2t_options)
         record = _read_json(folder / RUN_FILE)
         try:
-            stored_usr_dir = record.get("usr_dir")
+            stored_usr_dir = record.get("usr_dir") or ""
             if usr_dir or (stored_usr_dir and Path(stored_usr_dir).is_dir()):
                 registry.import_usr_dir(usr_dir or stored_usr_dir)
             problem = registry.problem(record["problem"], **record["options"])
@@ -151,7 +151,7 @@ class RunDir:
         """
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
-        vocabularies = {}
+        vocabularies: dict[str, dict[str, Any]] = {}
         for side, name in problem.vocab_files().items():
             if name is None:
                 continue
@@ -175,7 +175,7 @@ class RunDir:
             vocabularies=vocabularies,
             target_space_id=problem.target_space_id if target_space_id is None else target_space_id,
         )
-        for side, encoder in problem.encoders(folder).items():
+        for side, encoder in problem.encoders(str(folder)).items():
             if side in vocabularies:
                 vocabularies[side]["size"] = encoder.vocab_size
         write_text_atomically(folder / HPARAMS_FILE, hparams.to_json(data_dir=str(run.data_dir)))
@@ -206,7 +206,9 @@ class RunDir:
                 the model was trained with (size or sha256 differ).
         """
         paths = self.vocabulary_paths(data_dir, vocab_file, source_vocab_file, target_vocab_file)
-        encoders = self.problem.encoders_from_files(paths)
+        encoders = self.problem.encoders_from_files(
+            {side: str(path) if path else None for side, path in paths.items()}
+        )
         for side, path in paths.items():
             if path is not None and side in self.vocabularies:
                 self._check_vocabulary(side, path, encoders[side].vocab_size)
