@@ -78,7 +78,8 @@ def run(flags: Flags) -> int | None:
     options = decode_hparams(flags).options
     path = _export_dir(flags)
     if flags.format == "ctranslate2":
-        return _export_ctranslate2(flags, path)
+        _export_ctranslate2(flags, path)
+        return None
     loaded = load_run(flags, flags.checkpoint_path)
 
     from keras_transformer.export import saved_model

@@ -19,7 +19,7 @@ mean what `decoding.translation.Hypothesis.score` says.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -37,6 +37,15 @@ TextSteps = tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]
 IDENTITY: TextSteps = (lambda texts: texts, lambda texts, source_texts: texts)
 
 
+class _Text(NamedTuple):
+    """What turns text into ids and back."""
+
+    source: GraphEncoder
+    target: GraphEncoder
+    prepare: Callable[[Any], Any]
+    finish: Callable[[Any, Any], Any]
+
+
 class ServingModel:
     """Everything an exported model does, on plain TensorFlow operations.
 
@@ -48,10 +57,6 @@ class ServingModel:
         text_steps: what the problem does with the text before and after, see
             `Problem.text_steps_in_graph`; None leaves the signatures for text out.
         most_positions: rows of a learned position table; None if the model has no such limit.
-
-    Attributes:
-        takes_text: whether there are signatures for text. There are none for a kind of text
-            encoder that has no twin in a graph.
 
     Raises:
         UserError: options that cannot be exported.
@@ -72,12 +77,12 @@ class ServingModel:
         self._options = options
         self._most_positions = most_positions
         self.weights = [StoredWeights(model, weight_type) for model in models]
-        self._source_text: GraphEncoder | None = graph_encoder(encoders["inputs"])
-        self._target_text = self._source_text
-        if encoders["targets"] is not encoders["inputs"]:
-            self._target_text = graph_encoder(encoders["targets"])
-        self._text_steps = text_steps
-        self.takes_text = None not in (text_steps, self._source_text, self._target_text)
+        source = graph_encoder(encoders["inputs"])
+        same = encoders["targets"] is encoders["inputs"]
+        target = source if same else graph_encoder(encoders["targets"])
+        self._text: _Text | None = None
+        if source is not None and target is not None and text_steps is not None:
+            self._text = _Text(source, target, *text_steps)
         # One graph for each number of outputs, shared by the signatures.
         self._search_graphs = {
             outputs: tf.function(
@@ -91,12 +96,19 @@ class ServingModel:
             for outputs in {1, options.beam_size}
         }
 
+    @property
+    def takes_text(self) -> bool:
+        """Whether there are signatures for text; there are none for a kind of text encoder that
+        has no twin in a graph, nor for a problem whose own steps have none."""
+        return self._text is not None
+
     def resources(self) -> tf.Module:
         """What the functions need besides themselves, as TensorFlow saves it."""
         module = tf.Module(name="serving_model")
         module.weights = [each.variables_by_name for each in self.weights]
         module.factors = [each.factors_by_name for each in self.weights]
-        module.source_text, module.target_text = self._source_text, self._target_text
+        if self._text is not None:
+            module.source_text, module.target_text = self._text.source, self._text.target
         return module
 
     def signatures(self) -> dict[str, Any]:
@@ -146,10 +158,12 @@ class ServingModel:
 
     def _translate(self, texts: Any, outputs: int) -> tuple[Any, Any]:
         """string [B] → string [B, N], float32 [B, N]."""
-        prepare, finish = self._text_steps
+        if self._text is None:
+            raise ValueError("this model takes ids only")
+        text = self._text
         sources = strip(tf.ensure_shape(texts, [None]))
         blank = sources == ""
-        encoded = self._source_text.encode(prepare(sources))
+        encoded = text.source.encode(text.prepare(sources))
         cut = self._cut()
         if cut is not None:
             encoded = encoded[:, : cut - 1]
@@ -161,8 +175,8 @@ class ServingModel:
         # A search without a step leaves the scores 0; only the best place is a sentence's answer.
         first = tf.range(outputs) == 0
         scores = tf.where(blank[:, tf.newaxis] & ~first, -INFINITY, scores)
-        said = tf.reshape(self._target_text.decode(ids), [-1])
-        finished = finish(said, tf.repeat(sources, outputs))
+        said = tf.reshape(text.target.decode(ids), [-1])
+        finished = text.finish(said, tf.repeat(sources, outputs))
         decoded = tf.reshape(one_line(finished), [-1, outputs])
         # Without a hypothesis there is no text; not-a-number compares false and is kept.
         nothing = blank[:, tf.newaxis] | (scores <= -INFINITY / 2)
