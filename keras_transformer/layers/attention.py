@@ -12,7 +12,7 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.layers.dropout import Dropout
-from keras_transformer.layers.linear import Linear, multiply_rows, restore_rows
+from keras_transformer.layers.linear import Linear, Shape, multiply_rows, restore_rows
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -87,8 +87,8 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def build(
         self,
-        queries_shape: tuple[int | None, ...],
-        memory_shape: tuple[int | None, ...] | None = None,
+        queries_shape: Shape,
+        memory_shape: Shape | None = None,
     ) -> None:
         memory_shape = memory_shape or queries_shape
         self.output_linear = self._linear(queries_shape[-1], "output")

@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.layers.dropout import Dropout
-from keras_transformer.layers.linear import Linear, restore_rows
+from keras_transformer.layers.linear import Linear, Shape, restore_rows
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -49,7 +49,7 @@ class FeedForward(keras.layers.Layer):
         )
         self.dropout = Dropout(dropout, dropout_broadcast_axes, dtype=self.dtype_policy)
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
+    def build(self, input_shape: Shape) -> None:
         self.output_linear = Linear(
             input_shape[-1],
             initializer_gain=self.initializer_gain,

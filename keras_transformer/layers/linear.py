@@ -7,6 +7,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+# Keras's shapes: None is an axis whose size is not known yet; the last one always is.
+Shape = tuple[Any, ...]
+
 
 def scaled_uniform(gain: float = 1.0) -> keras.initializers.Initializer:
     """T2T's default initializer, `uniform_unit_scaling` with fan_avg.
@@ -65,7 +68,7 @@ class Linear(keras.layers.Layer):
         self.initializer_gain = initializer_gain
         self.supports_masking = True
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
+    def build(self, input_shape: Shape) -> None:
         self.kernel = self.add_weight(
             name="kernel",
             shape=(input_shape[-1], self.units),

@@ -83,7 +83,7 @@ class SublayerSteps(keras.layers.Layer):
     ) -> tf.Tensor:
         x = tf.cast(inputs, self.compute_dtype)
         for letter in self.sequence:
-            if letter == "n":
+            if letter == "n" and self.norm is not None:
                 x = self.norm(x)
             elif letter == "d":
                 x = self.dropout(x, training=training)

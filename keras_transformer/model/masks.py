@@ -22,6 +22,16 @@ def causal_bias(length: tf.Tensor) -> tf.Tensor:
     return _bias(positions[:, tf.newaxis] < positions)[tf.newaxis, tf.newaxis]
 
 
+def neighbourhood_bias(length: tf.Tensor, reach: int) -> tf.Tensor:
+    """Hides what is more than `reach` positions away: [1, 1, length, length].
+
+    The paper's restricted self-attention (end of section 4) with a neighbourhood to both sides.
+    """
+    positions = tf.range(length)
+    distance = tf.abs(positions[:, tf.newaxis] - positions)
+    return _bias(distance > reach)[tf.newaxis, tf.newaxis]
+
+
 def segment_bias(query_segments: tf.Tensor, memory_segments: tf.Tensor) -> tf.Tensor:
     """Keeps the sentences packed in one row apart.
 

@@ -68,7 +68,7 @@ class Stack(keras.layers.Layer):
     def close(self, x: tf.Tensor, training: bool | None) -> tf.Tensor:
         """The closing steps on [B, L, d]."""
         for letter in letters(self.settings.preprocess):
-            if letter == "n":
+            if letter == "n" and self.final_layer_norm is not None:
                 x = self.final_layer_norm(x)
             else:
                 x = self.final_dropout(x, training=training)

@@ -91,6 +91,8 @@ class Transformer(keras.Model):
       zero_feed_forward_at_padding: whether the encoder's feed-forward output is 0 at padding
         (T2T's `use_pad_remover`; releases before 1.2 had none).
       attention_bias: biases in the attention projections, as before release 1.3.
+      neighbourhood: self-attention sees this many positions to each side; 0 means all. Decoding
+        keeps no more of them in its cache.
       norm_epsilon: added to the variance in layer normalisation.
       initializer_gain: scale of the initial variance of kernels.
 
@@ -129,6 +131,7 @@ class Transformer(keras.Model):
         target_space_id: int = 0,
         zero_feed_forward_at_padding: bool = True,
         attention_bias: bool = False,
+        neighbourhood: int = 0,
         norm_epsilon: float = 1e-6,
         initializer_gain: float = 1.0,
         **kwargs: Any,
@@ -137,6 +140,11 @@ class Transformer(keras.Model):
         super().__init__(autocast=False, **kwargs)
         if positions not in POSITIONS:
             raise UserError(f"positions is {positions!r}: it must be one of {', '.join(POSITIONS)}")
+        if positions == "emb" and max_length < 1:
+            raise UserError(
+                f"max_length is {max_length}: learned positions need a row for each position, "
+                "so give the longest sentence's length"
+            )
         self._config = {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in locals().items()
@@ -149,6 +157,7 @@ class Transformer(keras.Model):
         self.target_space_id = target_space_id
         self.zero_feed_forward_at_padding = zero_feed_forward_at_padding
         self.hidden_size = hidden_size
+        self.neighbourhood = neighbourhood
 
         dtype = self.dtype_policy
         equal_vocabularies = source_vocab_size == target_vocab_size
@@ -260,6 +269,7 @@ class Transformer(keras.Model):
             target_space_id=target_space_id,
             zero_feed_forward_at_padding=hp.use_pad_remover,
             attention_bias=hp.attention_bias,
+            neighbourhood=hp.self_attention_neighbourhood,
             norm_epsilon=hp.norm_epsilon,
             initializer_gain=hp.initializer_gain,
             **kwargs,
@@ -328,6 +338,8 @@ class Transformer(keras.Model):
             x = tf.pad(x, [[0, 0], [1, 0], [0, 0]])[:, :-1]
             x = self._add_positions("targets", x, inputs.get("targets_position"))
             bias = masks.causal_bias(tf.shape(targets)[1])
+            if self.neighbourhood:
+                bias += masks.neighbourhood_bias(tf.shape(targets)[1], self.neighbourhood)
             if "targets_segmentation" in inputs:
                 segments = inputs["targets_segmentation"]
                 bias += masks.segment_bias(segments, segments)
@@ -379,6 +391,8 @@ class Transformer(keras.Model):
             segments = features["inputs_segmentation"]
             bias = masks.segment_bias(segments, segments)
             keep = tf.not_equal(segments, 0)
+        if self.neighbourhood:
+            bias += masks.neighbourhood_bias(tf.shape(inputs)[1], self.neighbourhood)
         memory, weights = self.encoder(
             self.input_dropout(x, training=training),
             bias=bias,
@@ -462,6 +476,11 @@ class Transformer(keras.Model):
         if self.positions != "none":
             x = self.targets_positions(x, positions=tf.reshape(step, [1]))
         prepared = prepared or {}
+        if self.neighbourhood:
+            near = tf.nest.map_structure(
+                lambda past: past[:, :, :, -self.neighbourhood :], cache["self"]
+            )
+            cache = {**cache, "self": near}
         x, cache = self.decoder.step(x, cache, prepared.get("joined_kernels"))
         return self._softmax().logits(x, prepared.get("softmax_kernel")), cache
 

@@ -31,6 +31,13 @@ def test_causal_is_that_of_t2t():
         np.testing.assert_allclose(masks.causal_bias(length), expected)
 
 
+def test_neighbourhood():
+    np.testing.assert_array_equal(
+        masks.neighbourhood_bias(4, 1)[0, 0] / -1e9,
+        [[0, 0, 1, 1], [0, 0, 0, 1], [1, 0, 0, 0], [1, 1, 0, 0]],
+    )
+
+
 def test_segments():
     # Two sentences and padding, looked at by a target of the same two.
     bias = masks.segment_bias(tf.constant([[1, 2, 2, 0]]), tf.constant([[1, 1, 2, 0, 0]]))

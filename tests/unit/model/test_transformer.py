@@ -359,6 +359,29 @@ def test_the_step_function_is_the_step():
     assert grown["memory"]["bias"].shape == (2, 1, 1, 5)
 
 
+@pytest.mark.parametrize("reach", [1, 3, 6])
+def test_restricted_self_attention(reach):
+    restricted = make(overrides=f"self_attention_neighbourhood={reach}")
+    full = make()
+    logits = restricted(BATCH)
+    if reach >= TARGETS.shape[1]:
+        np.testing.assert_array_equal(logits, full(BATCH))
+    else:
+        assert np.abs(logits - full(BATCH)).max() > 1e-4
+    # One layer: what is further away than `reach` has no influence on the encoder.
+    changed = INPUTS.copy()
+    changed[0, -1] = 9
+    before, after = (restricted.encode(ids).numpy()[0] for ids in (INPUTS, changed))
+    moved = np.abs(before - after).max(-1) > 1e-6
+    assert moved.tolist() == [4 - position <= reach for position in range(5)]
+    cache, ids = restricted.start_decoding(INPUTS), np.zeros((2, 2), "int32")
+    for step in range(TARGETS.shape[1]):
+        stepped, cache = restricted.decode_step(tf.constant(ids), tf.constant(step), cache)
+        np.testing.assert_allclose(stepped[:, 0], logits[:, step], atol=1e-5)
+        ids = np.repeat(TARGETS[:, step : step + 1], 2, axis=1)
+    assert cache["self"]["layer_0"]["keys"].shape[3] == min(reach + 1, TARGETS.shape[1])
+
+
 @pytest.mark.parametrize("call", ["call", "encode", "decode"])
 def test_ids_of_a_wrong_rank_are_refused(call):
     model = make()
@@ -368,6 +391,11 @@ def test_ids_of_a_wrong_rank_are_refused(call):
             model({"inputs": flat, "targets": TARGETS})
         else:
             getattr(model, call)(flat)
+
+
+def test_learned_positions_need_a_length():
+    with pytest.raises(kt.UserError, match="max_length is 0"):
+        make(overrides="pos=emb,max_length=0")
 
 
 def test_an_unknown_position_signal_is_refused():
