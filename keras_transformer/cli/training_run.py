@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from keras_transformer.run_dir import RunDir, write_text_atomically
 if TYPE_CHECKING:
     from keras_transformer.data.problem import Problem
     from keras_transformer.training.trainer import TrainOptions
+
+logger = logging.getLogger(__name__)
 
 TRAINS = ("continuous_train_and_eval", "train_and_evaluate", "train")
 
@@ -127,7 +130,10 @@ def _settings(flags: Flags, stored_set: str | None) -> tuple[HParams, str]:
         raise UserError(
             "--hparams names no set: give one, base or tiny for instance (kt-info lists all)"
         )
-    return registry.hparams(name, overrides), name
+    hparams = registry.hparams(name, overrides)
+    for field, old, new in registry.hparams(name).differences(hparams):
+        logger.info("%s: %r in %s, %r on the command line", field, old, name, new)
+    return hparams, name
 
 
 def _make_data(problem: Problem, data_dir: str, tmp_dir: str) -> None:

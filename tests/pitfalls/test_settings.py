@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import keras_transformer as kt
+from keras_transformer.cli import trainer
 
 DATA = Path(__file__).parent / "data" / "hparam_override.tsv"
 # What the second column asks the message to say.
@@ -42,3 +43,13 @@ def test_each_override_does_what_it_says_or_is_refused(overrides, wanted):
 def test_a_hyperparameter_whose_default_is_none_can_be_set():
     hp = kt.hparams("transformer_base", "learning_rate_minimum=0.001")
     assert hp.learning_rate_minimum == 0.001
+
+
+def test_the_log_shows_each_change_with_both_values(tmp_path, capsys):
+    overrides = "learning_rate_minimum=0.001, batch_size=1024,num_heads=8"
+    flags = [f"--output_dir={tmp_path / 'run'}", f"--hparams=transformer_base,{overrides}"]
+    assert trainer.main(flags) == 2  # there is no problem to train on
+    assert capsys.readouterr().err.splitlines()[:-1] == [
+        "batch_size: 4096 in transformer_base, 1024 on the command line",
+        "learning_rate_minimum: None in transformer_base, 0.001 on the command line",
+    ]
