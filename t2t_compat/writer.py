@@ -155,7 +155,7 @@ def _layout(hp: HParams, shapes: Mapping[str, tuple[int, ...]]) -> Layout:
         value_size=hp.value_width,
         encoder_layers=hp.encoder_layers,
         decoder_layers=hp.decoder_layers,
-        pre_norm="n" in hp.layer_preprocess_sequence,
+        pre_norm=hp.layer_preprocess_sequence not in ("none", "d"),
         target_space_rows=shapes.get("target_space_embedding/weights", (0, 0))[0],
         max_length=shapes.get("inputs_positional_embedding/weights", (0, 0))[0],
         feed_forward_at_padding=None,
