@@ -59,3 +59,27 @@ def test_nothing_to_count_is_no_division_by_zero():
     test = [*trees, "(TOP (S (NP (NN Rain)) (NP (VBZ falls))))"]
     together = score_trees(gold, test)
     assert together.all.fmeasure == pytest.approx(200 / 3)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_an_empty_reference_line_is_legal(tmp_path, measure):
+    text = "Nobody knows why the train was late again.\n\nYesterday we paid for two tickets!\n"
+    files = {
+        "reference": text,
+        "equal": text,
+        "more": text.replace("\n\n", "\nwords for nothing\n"),
+        "nothing": "\n\n\n",
+    }
+    for name, lines in files.items():
+        (tmp_path / name).write_text(lines)
+
+    def score(hypothesis, reference):
+        (result,) = bleu.score_files(tmp_path / hypothesis, tmp_path / reference, [measure])
+        assert result.segments == 3
+        return result.score
+
+    assert score("equal", "reference") == pytest.approx(100)
+    assert 50 < score("more", "reference") < 100
+    assert score("nothing", "nothing") == 0
+    # T2T puts a little in the place of no match at all.
+    assert 0 <= score("equal", "nothing") < 2
