@@ -137,7 +137,7 @@ def _verify(flags: Flags) -> int:
         flags.output_dir,
         flags.checkpoint_path,
         usr_dir=flags.usr_dir,
-        encoder_options={
+        vocabularies={
             name: getattr(flags, name)
             for name in ("data_dir", "vocab_file", "source_vocab_file", "target_vocab_file")
         },
