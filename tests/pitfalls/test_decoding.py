@@ -8,7 +8,9 @@ import pytest
 
 from keras_transformer.decoding.decode_file import decode_file
 from keras_transformer.decoding.options import DecodeOptions
+from keras_transformer.decoding.translation import EMPTY, Translation
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.errors import UserError
 from keras_transformer.text.lines import read_lines
 
 DATA = Path(__file__).parent / "data"
@@ -59,6 +61,17 @@ def test_a_very_long_line_is_named_and_spoils_no_other(decode, tmp_path, caplog)
     expected = decode(short)
     assert len(lines) == len(expected) == 5
     assert lines[:2] + lines[3:] == expected[:2] + expected[3:]
+
+
+def test_lines_that_are_missing_are_no_success(tmp_path):
+    class Forgetful:
+        def translate(self, lines, options, first_number=0):
+            return (Translation(line, (EMPTY,)) for line in list(lines)[:-1])
+
+    target = tmp_path / "out"
+    with pytest.raises(UserError, match="4 lines were written for 5 lines"):
+        decode_file(Forgetful(), DATA / "one_long_line.src", target, DecodeOptions())
+    assert not target.exists()
 
 
 def test_only_line_feeds_end_a_record(decode):
