@@ -25,6 +25,7 @@ program = Program(
         "kt-bleu --translation=out.de --reference=newstest2014.de",
         "kt-bleu --translation=out.fr --reference=newstest2014.fr --target_language=fr --json",
         "kt-bleu --translation=out.de --reference=newstest2014.de --bleu_variant=both",
+        "kt-bleu --translations_dir=runs/ende/dev --reference=dev.de --plot=bleu.png",
     ],
 )
 program.string("translation", None, "the translated file; .gz is read through gzip")
@@ -47,22 +48,36 @@ program.enum(
     "form of the Moses scripts behind paper and moses: that of the paper's time, or the present "
     "one, which sets every last full stop apart",
 )
+program.string(
+    "translations_dir",
+    None,
+    "score every <name>-<step> of this folder instead, as kt-translate-all writes them",
+)
+program.integer("min_steps", 0, "with --translations_dir: leave earlier steps out", lower_bound=0)
+program.string("plot", None, "with --translations_dir: draw scores over steps into this image")
 program.boolean("json", False, "prints one JSON object, a measure's name to its score")
 
 
 def run(flags: Flags) -> int:
     from keras_transformer.scoring import bleu
 
+    if flags.translation and flags.translations_dir:
+        raise UserError("--translation and --translations_dir are both given: give one")
     for name in ("translation", "reference"):
-        if not getattr(flags, name):
+        if not getattr(flags, name) and not (name == "translation" and flags.translations_dir):
             raise UserError(f"--{name} is missing: give the {name} as a text file")
+    if flags.plot and not flags.translations_dir:
+        raise UserError("--plot draws scores over steps: give --translations_dir")
     if flags.measure and flags.bleu_variant:
         raise UserError("--measure and --bleu_variant both choose what is printed: give one")
     measures = flags.measure or _VARIANTS.get(flags.bleu_variant)
+    measures = measures or bleu.default_measures(flags.target_language)
+    if flags.translations_dir:
+        return _score_checkpoints(flags, measures)
     scores = bleu.score_files(
         flags.translation,
         flags.reference,
-        measures or bleu.default_measures(flags.target_language),
+        measures,
         target_language=flags.target_language,
         moses_form=flags.moses_form,
     )
@@ -71,6 +86,51 @@ def run(flags: Flags) -> int:
     else:
         print(table(scores))
     return 0
+
+
+def _score_checkpoints(flags: Flags, measures: list[str]) -> int:
+    from keras_transformer.scoring.checkpoint_scores import score_checkpoints
+
+    rows = score_checkpoints(
+        flags.translations_dir,
+        flags.reference,
+        measures,
+        target_language=flags.target_language,
+        moses_form=flags.moses_form,
+        min_steps=flags.min_steps,
+    )
+    if flags.plot:
+        from keras_transformer.plots.score_curve import plot_scores
+
+        by_measure = {
+            name: [scores[place].score for _, scores in rows] for place, name in enumerate(measures)
+        }
+        plot_scores([step for step, _ in rows], by_measure, flags.plot)
+    if flags.json:
+        steps = [
+            {"step": step, **{score.measure: score.as_dict() for score in scores}}
+            for step, scores in rows
+        ]
+        print(json.dumps(steps, indent=1))
+    else:
+        print(checkpoint_table(rows))
+    return 0
+
+
+def checkpoint_table(rows: list[tuple[int, list[Score]]]) -> str:
+    """A line for each step, the best of each measure starred, then the signatures."""
+    first = rows[0][1]
+    best = [max(scores[place].score for _, scores in rows) for place in range(len(first))]
+    lines = [f"{'step':>9}" + "".join(f"{score.measure:>14}" for score in first)]
+    for step, scores in rows:
+        cells = (
+            f"{score.score:>13.2f}{'*' if score.score == top else ' '}"
+            for score, top in zip(scores, best, strict=True)
+        )
+        lines.append(f"{step:>9}" + "".join(cells))
+    lines += ["", f"signatures ({first[0].segments} segments):"]
+    lines += [f"  {score.measure:<12}{score.signature}" for score in first]
+    return "\n".join(lines)
 
 
 def table(scores: list[Score]) -> str:

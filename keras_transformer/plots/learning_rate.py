@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
-from keras_transformer.errors import UserError
+from keras_transformer.plots.figure import new_figure, save_figure
 
 
 def plot_learning_rates(curves: dict[str, tuple[list[int], list[float]]], path: str) -> None:
@@ -18,15 +15,7 @@ def plot_learning_rates(curves: dict[str, tuple[list[int], list[float]]], path: 
     Raises:
       UserError: matplotlib is missing, or the file's ending names no image format.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise UserError(
-            "--plot_schedule needs matplotlib: pip install 'keras-transformer-t2t[plots]'"
-        ) from None
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
-    canvas = FigureCanvasAgg(figure)
+    figure = new_figure("--plot_schedule")
     axes = figure.add_subplot()
     for name, (steps, rates) in curves.items():
         axes.plot(steps, rates, label=name)
@@ -36,10 +25,4 @@ def plot_learning_rates(curves: dict[str, tuple[list[int], list[float]]], path: 
     axes.set_ylim(0)
     axes.grid(alpha=0.3)
     axes.legend()
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.tmp{target.suffix}")
-    try:
-        canvas.print_figure(temporary, dpi=120)
-    except (ValueError, OSError) as error:
-        raise UserError(f"--plot_schedule={path} cannot be written: {error}") from None
-    os.replace(temporary, target)
+    save_figure(figure, path, "--plot_schedule")

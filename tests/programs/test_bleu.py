@@ -69,3 +69,28 @@ def test_files_of_different_length(capsys, tmp_path):
     (tmp_path / "ref").write_text("a\nb\nc\n")
     assert main([f"--translation={tmp_path / 'hyp'}", f"--reference={tmp_path / 'ref'}"]) == 2
     assert "the translation has 2 lines, the reference 3" in capsys.readouterr().err
+
+
+def test_a_folder_of_translations_gives_a_line_for_each_step(capsys, tmp_path):
+    reference = tmp_path / "reference"
+    reference.write_text("a b c d e\n")
+    folder = tmp_path / "translations"
+    folder.mkdir()
+    (folder / "ende-200").write_text("a b c d e\n")
+    (folder / "ende-1000").write_text("a b c d x\n")
+    plot = tmp_path / "curve.png"
+    arguments = [f"--translations_dir={folder}", f"--reference={reference}"]
+    assert main([*arguments, "--measure=t2t_cased", f"--plot={plot}"]) == 0
+    lines = capsys.readouterr().out.split("\n")
+    assert lines[1].split() == ["200", "100.00*"]
+    assert lines[2].split()[0] == "1000"
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert main([*arguments, "--measure=t2t_cased", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["step"] for row in rows] == [200, 1000]
+    assert rows[0]["t2t_cased"]["score"] == pytest.approx(100.0)
+
+
+def test_a_file_and_a_folder_are_not_both_scored(capsys):
+    assert main(["--translation=a", "--translations_dir=b", "--reference=c"]) == 2
+    assert "give one" in capsys.readouterr().err

@@ -1,0 +1,45 @@
+"""A matplotlib figure that needs no screen, and its file, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.errors import UserError
+
+
+def new_figure(flag: str, width: float = 8.0, height: float = 4.5) -> Any:
+    """An empty figure, sizes in inches.
+
+    Args:
+      flag: what asked for it, for the message.
+
+    Raises:
+      UserError: matplotlib, the extra `plots`, is missing.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise UserError(
+            f"{flag} needs matplotlib: pip install 'keras-transformer-t2t[plots]'"
+        ) from None
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save_figure(figure: Any, path: str, flag: str) -> None:
+    """Writes the figure; the ending names the format.
+
+    Raises:
+      UserError: the ending names no image format, or the file cannot be written.
+    """
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.tmp{target.suffix}")
+    try:
+        figure.savefig(temporary, dpi=120)
+    except (ValueError, OSError) as error:
+        raise UserError(f"{flag}={path} cannot be written: {error}") from None
+    os.replace(temporary, target)
