@@ -150,12 +150,19 @@ class RunDir:
             vocabulary_paths: side → vocabulary file, where they lie elsewhere or bear other names.
         """
         folder = Path(path)
+        given_paths, names = vocabulary_paths or {}, problem.vocab_files()
+        if names["inputs"] == names["targets"] and len({*given_paths.values()}) > 1:
+            raise UserError(
+                f"problem {problem.full_name} has one vocabulary for both sides, but two are given:"
+                f" {given_paths['inputs']} and {given_paths['targets']}; give the one, or take"
+                " --problem=text2text"
+            )
         folder.mkdir(parents=True, exist_ok=True)
         vocabularies: dict[str, dict[str, Any]] = {}
-        for side, name in problem.vocab_files().items():
+        for side, name in names.items():
             if name is None:
                 continue
-            given = (vocabulary_paths or {}).get(side)
+            given = given_paths.get(side)
             source, copy = given or problem.find_vocab_file(data_dir, name), folder / name
             if not source.is_file():
                 raise UserError(

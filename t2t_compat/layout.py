@@ -94,8 +94,11 @@ def detect_layout(shapes: Shapes, origin: str = "the checkpoint") -> Layout:
         UserError: these are not the variables of a T2T Transformer (what is there instead is
             named), or a part that every Transformer has is missing.
     """
-    tables, shard_numbers, rows = {}, {}, {}
-    prefix, hidden, vocab = None, 0, {}
+    tables: dict[str, str] = {}
+    shard_numbers: dict[str, set[int]] = {}
+    rows: dict[str, int] = {}
+    vocab: dict[str, int] = {}
+    prefix, hidden = None, 0
     for name, shape in shapes.items():
         match = _EMBEDDING.match(name)
         if not match or is_bookkeeping(name):

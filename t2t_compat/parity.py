@@ -108,7 +108,8 @@ def record(folder: str | os.PathLike[str], model: Transformer, run: RunDir) -> P
     path = Path(folder) / PARITY_FILE
     temporary = path.with_name(f".{PARITY_FILE}.{os.getpid()}.tmp")
     with temporary.open("wb") as stream:
-        np.savez_compressed(stream, settings=np.array(json.dumps(settings)), **arrays)
+        arrays["settings"] = np.array(json.dumps(settings))
+        np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
     os.replace(temporary, path)
     return path
 

@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ _TABLES = {
 
 
 # Scalars that T2T 1.15's trainer wants to find, with the values it leaves in them.
-_UNUSED = {
+_UNUSED: dict[str, Any] = {
     "losses_avg/problem_0/extra_loss": np.float32(100.0),
     "losses_avg/problem_0/total_loss": np.float32(100.0),
     "losses_avg/problem_0/training_loss": np.float32(100.0),
@@ -92,7 +93,7 @@ def write_t2t_checkpoint(
     }
     layout = _layout(hparams, shapes)
     sources = weight_sources(layout)
-    tensors = dict(_weights(reader, shapes, sources, ""))
+    tensors: dict[str, Any] = dict(_weights(reader, shapes, sources, ""))
     slots = SLOTS.get(hparams.optimizer, {})
     scalars = SCALARS.get(hparams.optimizer, {})
     ours = [f"{checkpoints.OPTIMIZER}{slot}/{name}" for slot in slots for name in shapes]

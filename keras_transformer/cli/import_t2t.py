@@ -76,11 +76,13 @@ def run(flags: Flags) -> int | None:
     if flags.verify:
         return _verify(flags)
     if flags.reverse:
-        return _reverse(flags)
-    return _import(flags)
+        _reverse(flags)
+    else:
+        _import(flags)
+    return None
 
 
-def _import(flags: Flags) -> int | None:
+def _import(flags: Flags) -> None:
     if not flags.t2t_model_dir and not flags.checkpoint_path:
         raise UserError(
             "give --t2t_model_dir, a Tensor2Tensor run directory, or --checkpoint_path, the prefix"
@@ -121,7 +123,6 @@ def _import(flags: Flags) -> int | None:
     else:
         print("\n".join(report.lines()))
         print(f"wrote {flags.output_dir}; every variable is listed in {REPORT_FILE} there")
-    return None
 
 
 def _verify(flags: Flags) -> int:

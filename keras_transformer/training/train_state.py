@@ -103,11 +103,13 @@ class TrainState:
     def _load(self, prefix: str) -> None:
         reader = checkpoints.read(prefix)
         if reader.is_inference_only:
-            averaged = ", ".join(reader.train_state.get("averaged", []))
+            what = "was taken over without the optimizer's state"
+            if "averaged" in reader.train_state:
+                what = f"is an average ({', '.join(reader.train_state['averaged'])})"
             raise UserError(
-                f"{prefix} is an average ({averaged}) and serves decoding only: training from it"
-                " would do harm; continue from the run directory it was made of, or begin a new one"
-                " with --init_from"
+                f"{prefix} {what} and serves decoding only: training from it would do harm;"
+                " continue from the run directory it was made of, or begin a new one with"
+                " --init_from"
             )
         checkpoints.load_variables(self._variables(), reader)
         info = reader.train_state

@@ -77,6 +77,19 @@ def test_a_wrong_vocabulary_is_refused_before_anything_is_written(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+def test_two_vocabularies_for_a_problem_that_has_one(tmp_path):
+    folder = MODELS / "base_v1_two_vocabs"
+    run = RunDir.open(
+        folder,
+        problem="translate_ende_wmt32k",
+        source_vocab_file=str(folder / "vocab.inputs.subwords"),
+        target_vocab_file=str(folder / "vocab.targets.subwords"),
+        target_space_id=8,
+    )
+    with pytest.raises(UserError, match="has one vocabulary for both sides, but two are given"):
+        importing.import_run(run, tmp_path / "new", with_parity=False)
+
+
 def test_weights_without_moments_serve_decoding(tmp_path):
     bare = changed_copy(tmp_path / "bare", without("^training/"))
     report = importing.import_run(
