@@ -21,6 +21,7 @@ import tensorflow as tf
 from keras_transformer import registry
 from keras_transformer.config import HParams
 from keras_transformer.data import batching, pipeline
+from keras_transformer.decoding.translation_score import TranslationScore
 from keras_transformer.errors import UserError
 from keras_transformer.model.transformer import Transformer
 from keras_transformer.run_dir import RunDir
@@ -34,7 +35,6 @@ from keras_transformer.training.progress import Screen
 from keras_transformer.training.train_log import TrainLog
 from keras_transformer.training.train_state import TrainState
 from keras_transformer.training.train_step import TrainStep
-from keras_transformer.training.translation_score import TranslationScore
 
 if TYPE_CHECKING:
     from keras_transformer.data.problem import Problem

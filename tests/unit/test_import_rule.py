@@ -31,7 +31,7 @@ ALLOWED: dict[str, set[str]] = {
     "model": {"layers", "config"},
     "run_dir": {"config", "registry"},
     "training": {"model", "layers", "data", "config", "run_dir"},
-    "decoding": {"model", "text", "run_dir", "registry"},
+    "decoding": {"model", "text", "run_dir", "registry", "scoring"},
     "export": {"decoding", "model", "layers", "text", "config", "run_dir"},
     "plots": {"decoding", "model", "text", "run_dir"},
     "cli": {*ENGINE, *LEAVES},
@@ -45,6 +45,10 @@ FREE_MODULES = {"keras_transformer.training.checkpoints": {"decoding", "export"}
 EXCEPTIONS = {
     ("keras_transformer.model.transformer", "decoding"),
     ("keras_transformer.decoding.loading", "registry"),
+    # A run put together: --eval_bleu translates with the model in training, and a run directory of
+    # T2T is taken up where it stopped.
+    ("keras_transformer.training.trainer", "decoding"),
+    ("keras_transformer.training.trainer", "registry"),
     # --init_from takes weights of ours or of T2T.
     ("keras_transformer.training.warm_start", "registry"),
 }

@@ -56,7 +56,7 @@ class TranslationScore:
         self.references = list(itertools.islice(references, number))
         if not self.sources:
             raise UserError(f"there is no text of the {split} split to translate for --eval_bleu")
-        self._options = {"beam_size": beam_size, "alpha": alpha}
+        self._beam_size, self._alpha = beam_size, alpha
         self._translator = Translator(
             [[model]],
             encoders["inputs"],
@@ -68,9 +68,10 @@ class TranslationScore:
 
     def __call__(self) -> tuple[dict[str, float], list[str]]:
         """BLEU by measure, 0 to 100, under `bleu_<measure>`, and the translations."""
-        translations = [
-            each.text for each in self._translator.translate(self.sources, **self._options)
-        ]
+        found = self._translator.translate(
+            self.sources, beam_size=self._beam_size, alpha=self._alpha
+        )
+        translations = [translation.text for translation in found]
         scores = {
             f"bleu_{measure}": bleu.score(translations, self.references, measure).score
             for measure in MEASURES
