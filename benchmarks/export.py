@@ -95,7 +95,7 @@ def in_ctranslate2(
 
     translator = Translator.of_loaded(loaded)
     encoder, decoder = loaded.encoders["inputs"], loaded.encoders["targets"]
-    agreement: list[str] = []
+    translate_exactly: Callable[..., list[str]] | None = None
     wanted = [each.text for each in translator.translate(sources)]
     for kind in ("float32", "int8"):
         path = folder / f"ctranslate2-{kind}"
@@ -126,20 +126,22 @@ def in_ctranslate2(
             return texts
 
         row(f"CTranslate2 {kind}", translate, sources, references, wanted, path)
-        if kind == "float32":
-            for beam_size, alpha in ((1, 0.0), (4, 0.0), (4, 0.6)):
-                ours = translator.translate(sources, beam_size=beam_size, alpha=alpha)
-                mine = [each.text for each in ours]
-                # One by one, since its length limit is that of a batch.
-                theirs = [translate([line], beam_size, alpha)[0] for line in sources]
-                same = sum(a == b for a, b in zip(mine, theirs, strict=True))
-                agreement.append(
-                    f"| {beam_size} | {alpha} | {same} of {len(sources)} |"
-                    f" {bleu(mine, references):.2f} | {bleu(theirs, references):.2f} |"
-                )
+        translate_exactly = translate_exactly or translate
+
+    assert translate_exactly is not None
     print("\n| beam | alpha | the same outputs | BLEU here | BLEU in CTranslate2 |")
     print("| --- | --- | --- | --- | --- |")
-    print("\n".join(agreement))
+    for beam_size, alpha in ((1, 0.0), (4, 0.0), (4, 0.6)):
+        ours = translator.translate(sources, beam_size=beam_size, alpha=alpha)
+        mine = [each.text for each in ours]
+        # One by one, since its length limit is that of a batch.
+        theirs = [translate_exactly([line], beam_size, alpha)[0] for line in sources]
+        same = sum(a == b for a, b in zip(mine, theirs, strict=True))
+        print(
+            f"| {beam_size} | {alpha} | {same} of {len(sources)} |"
+            f" {bleu(mine, references):.2f} | {bleu(theirs, references):.2f} |",
+            flush=True,
+        )
 
 
 def row(

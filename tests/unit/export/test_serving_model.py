@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer import registry
 from keras_transformer.decoding.options import DecodeOptions
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
 from keras_transformer.export.serving_model import ServingModel
 from keras_transformer.text.byte_encoder import ByteTextEncoder
+from keras_transformer.text.trees_reading import parse_tree
 from tests.unit.decoding.small_translator import small_encoder, small_model
 
 LINES = [
@@ -149,3 +151,27 @@ def test_without_a_graph_for_the_text_there_are_ids():
 def test_samples_are_refused():
     with pytest.raises(UserError, match="samples cannot be exported"):
         serve(DecodeOptions(sample=True))
+
+
+def test_a_parser_gives_trees_over_the_words():
+    problem = registry.problem("sample_parsing")
+    wanted = Translator([[small_model()]], small_encoder(), small_encoder(), problem=problem)
+    options = DecodeOptions(extra_length=6)
+    lines = ["the red house stays .", "", "( sun )"]
+    found = serve(options, text_steps=problem.text_steps_in_graph()).best(tf.constant(lines))
+    trees = text(found["outputs"])
+    assert [parse_tree(tree).words() for tree in trees if tree] == [
+        ["the", "red", "house", "stays", "."],
+        ["(", "sun", ")"],
+    ]
+    prepared = [problem.prepare_input(line) for line in lines]
+    assert trees == [each.text for each in wanted.translate(prepared, options)]
+
+
+def test_a_problem_whose_steps_have_no_graph_gives_ids():
+    class Shouting(registry.problem("sample_ende").__class__):
+        def finish_output(self, text, source_text):
+            return text.upper()
+
+    model = serve(DecodeOptions(), text_steps=Shouting().text_steps_in_graph())
+    assert not model.takes_text
