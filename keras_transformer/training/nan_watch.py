@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -32,7 +33,9 @@ def save_batch(
         Path of the `.npz`: arrays `<batch number>/<feature>`.
     """
     path = os.path.join(run_dir, f"nan_batch-{step}.npz")
-    arrays = {f"{n}/{k}": np.asarray(v) for n, b in enumerate(batches) for k, v in b.items()}
+    arrays: dict[str, Any] = {
+        f"{n}/{k}": np.asarray(v) for n, b in enumerate(batches) for k, v in b.items()
+    }
     np.savez_compressed(path, **arrays)
     if describe is not None:
         with open(path.removesuffix(".npz") + ".txt", "w", encoding="utf-8") as stream:

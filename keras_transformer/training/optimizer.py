@@ -102,8 +102,8 @@ class Optimizer:
 class Adam(Optimizer):
     """Adam as T2T runs it; names of scalars as T2T's checkpoints have them."""
 
-    slot_names = ("m", "v")
-    scalar_names = ("beta1_power", "beta2_power")
+    slot_names: Sequence[str] = ("m", "v")
+    scalar_names: Sequence[str] = ("beta1_power", "beta2_power")
 
     def __init__(
         self, variables: Mapping[str, tf.Variable], beta1: float, beta2: float, epsilon: float

@@ -11,7 +11,7 @@ optimizer's state stay as they were.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -127,7 +127,7 @@ class TrainStep:
             )
             self._add_up.get_concrete_function()
 
-    def __call__(self, batches: list[Batch], step: int, rate: float) -> StepResult:
+    def __call__(self, batches: Sequence[Batch], step: int, rate: float) -> StepResult:
         """Makes one update.
 
         Args:
