@@ -34,7 +34,7 @@ mode = {"train": "train", "dev": "eval", "test": "infer"}[flags.split]
 dataset = problem.dataset(
     mode,
     data_dir=flags.data_dir,
-    dataset_split=flags.split,
+    dataset_split={"train": "train", "dev": "eval", "test": "test"}[flags.split],
     shuffle_files=False,
     output_buffer_size=100,
     preprocess=False,
