@@ -14,7 +14,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -145,8 +145,16 @@ class Process:
         self._said.close()
 
 
-def compete(measure: Measure, rounds: int, threads: int) -> tuple[list[Outcome], dict[str, str]]:
+def compete(
+    measure: Measure, rounds: int, threads: int, say: Callable[[str], None] = lambda text: None
+) -> tuple[list[Outcome], dict[str, str]]:
     """Runs a measure.
+
+    Args:
+        measure: what.
+        rounds: turns of each contestant.
+        threads: of each process.
+        say: called with a line of text as it goes.
 
     Returns:
         what each contestant did, and peers that were left out with the reason.
@@ -169,13 +177,16 @@ def compete(measure: Measure, rounds: int, threads: int) -> tuple[list[Outcome],
                 try:
                     outcome = Outcome(contestant, process.listen()["versions"])
                     running.append((outcome, process))
+                    say(f"{contestant.name} is ready")
                 except ContestantError as error:
                     process.close()
                     _leave_out(contestant, error, left_out)
-            for _ in range(rounds):
+            for number in range(1, rounds + 1):
                 for outcome, process in list(running):
                     try:
                         _take_turn(outcome, process)
+                        rates = ", ".join(f"{k} {v:.4g}" for k, v in outcome.rounds[-1].items())
+                        say(f"round {number}, {outcome.contestant.name}: {rates}")
                     except ContestantError as error:
                         running.remove((outcome, process))
                         process.close()

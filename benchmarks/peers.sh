@@ -12,13 +12,12 @@ peers_dir=${PEERS_DIR:-.cache/peers}
 packages_of() {
     case $1 in
     tensor2tensor)
-        printf '%s\n' tensorflow==1.15.5 tensor2tensor==1.15.7 protobuf==3.20.3 'numpy<1.19' \
-            gym==0.15.4 'tensorflow-datasets<4' 'setuptools<60'
+        echo "tensorflow==1.15.5 tensor2tensor==1.15.7 protobuf==3.20.3 numpy<1.19 gym==0.15.4" \
+            "tensorflow-datasets<4 setuptools<60"
         ;;
     opennmt_tf)
-        printf '%s\n' OpenNMT-tf==2.32.0 tensorflow==2.13.1 'keras<2.14' 'numpy<1.25'
+        echo "OpenNMT-tf==2.32.0 tensorflow==2.13.1 keras<2.14 numpy<1.25"
         ;;
-    *) return 1 ;;
     esac
 }
 
@@ -50,7 +49,7 @@ install() {
         return
     fi
     rm -rf "$folder.part"
-    mapfile -t packages < <(packages_of "$name")
+    read -ra packages <<<"$(packages_of "$name")"
     # uv resolves old releases in seconds where pip searches for minutes.
     if command -v uv >/dev/null; then
         uv venv --quiet --python "$python" "$folder.part"
@@ -64,11 +63,12 @@ install() {
     echo "$name is installed: $folder"
 }
 
+[ $# -gt 0 ] || set -- tensor2tensor opennmt_tf
 mkdir -p "$peers_dir"
-for name in "${@:-tensor2tensor opennmt_tf}"; do
-    # Unquoted on purpose: the default is two names.
-    for each in $name; do
-        packages_of "$each" >/dev/null || { echo "no peer $each: tensor2tensor, opennmt_tf" >&2; exit 2; }
-        install "$each"
-    done
+for name in "$@"; do
+    if [ -z "$(packages_of "$name")" ]; then
+        echo "no peer $name: tensor2tensor, opennmt_tf" >&2
+        exit 2
+    fi
+    install "$name"
 done

@@ -22,9 +22,11 @@ def table(measure: Measure, outcomes: Sequence[Outcome], left_out: Mapping[str, 
             if figure not in outcome.rounds[0]:
                 continue
             cells = [_number(outcome.rate(figure)), _share(outcome, outcomes, figure)]
-            cells += [
-                "" if outcome is peer else f"{outcome.times(peer, figure):.2f}" for peer in peers
-            ]
+            if outcome.contestant.product:
+                cells += [
+                    "" if outcome is peer else f"{outcome.times(peer, figure):.2f}"
+                    for peer in peers
+                ]
             lines.append(_row(f"  {outcome.contestant.name}", cells))
     lines.append(_row(" peak memory", ["MiB"] + ["x weights"] * bool(measure.parameters)))
     for outcome in outcomes:

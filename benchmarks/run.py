@@ -54,7 +54,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             measure = MEASURES[name](settings, Path(folder))
             try:
-                outcomes, left_out = compete(measure, rounds, args.threads)
+                outcomes, left_out = compete(measure, rounds, args.threads, progress)
             except ContestantError as error:
                 print(f"{name}: {error}", file=sys.stderr)
                 return 1
@@ -65,6 +65,10 @@ def main() -> int:
         write(args.json, {**here, "rounds": rounds, "threads": args.threads, "measures": results})
     print(f"\nwritten: {args.json}")
     return 0
+
+
+def progress(text: str) -> None:
+    print(f"  {text}", file=sys.stderr, flush=True)
 
 
 def settings_of(args: argparse.Namespace) -> Settings:

@@ -37,25 +37,27 @@ def timed_products(each: dict[str, Any], dtype: tf.DType) -> Callable[[], float]
     Products as short as those of a single sentence are measured over several passes.
     """
     rows, inputs, outputs = each["rows"], each["inputs"], each["outputs"]
-    x = tf.cast(tf.random.normal([rows, inputs]), dtype)
-    dy = tf.cast(tf.random.normal([rows, outputs]), dtype)
-    # Variables, so that nothing is computed while the graph is made.
-    matrices = [
-        tf.Variable(tf.cast(tf.random.normal([inputs, outputs]), dtype))
-        for _ in range(each["matrices"])
-    ]
+
+    def variable(*shape: int) -> tf.Variable:
+        # A variable, so that nothing is computed while the graph is made.
+        return tf.Variable(tf.cast(tf.random.normal(shape), dtype))
+
+    x = variable(rows, inputs)
+    matrices = [variable(inputs, outputs) for _ in range(each["matrices"])]
+    # One for each matrix: the same product would be computed only once.
+    gradients = [variable(rows, outputs) for _ in matrices if each["gradients"]]
 
     @tf.function(autograph=False)
-    def products(x: tf.Tensor, dy: tf.Tensor) -> list[tf.Tensor]:
+    def products() -> list[tf.Tensor]:
         results = [tf.matmul(x, matrix) for matrix in matrices]
-        if each["gradients"]:
-            results += [tf.matmul(dy, matrix, transpose_b=True) for matrix in matrices]
-            results += [tf.matmul(x, dy, transpose_a=True) for _ in matrices[:1]]
+        for matrix, gradient in zip(matrices, gradients, strict=each["gradients"]):
+            results.append(tf.matmul(gradient, matrix, transpose_b=True))
+            results.append(tf.matmul(x, gradient, transpose_a=True))
         return results
 
     def passes() -> None:
         for _ in range(each["passes"]):
-            products(x, dy)
+            products()
 
     return lambda: each["times"] / each["passes"] * protocol.cpu_seconds(passes)
 
