@@ -11,7 +11,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO_DIR ?= demo_run
-DEMO_STEPS ?= 1500
+DEMO_SECONDS ?= 600
 # Two workers: TensorFlow takes half a gigabyte of memory in each.
 TEST_WORKERS ?= 2
 
@@ -36,7 +36,7 @@ $(VENV)/installed-dev: $(VENV)/installed
 	@touch $@
 
 demo: $(VENV)/installed
-	PATH="$(CURDIR)/$(BIN):$$PATH" ./demo.sh $(DEMO_DIR) $(DEMO_STEPS)
+	PATH="$(CURDIR)/$(BIN):$$PATH" ./demo.sh $(DEMO_DIR) $(DEMO_SECONDS)
 
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --durations 15 $(PYTEST_ARGS)
