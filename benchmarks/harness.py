@@ -8,6 +8,7 @@ machine that others use too. A ratio is the median of the ratios of the rounds.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import statistics
@@ -21,6 +22,7 @@ from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 WORKERS = Path(__file__).resolve().parent / "workers"
+PATIENCE = 5.0  # seconds until a process that was told to end is made to
 
 
 class ContestantError(Exception):
@@ -130,17 +132,20 @@ class Process:
     def ask(self) -> dict[str, Any]:
         """One round."""
         assert self._process.stdin
-        try:
+        with contextlib.suppress(BrokenPipeError):  # `listen` says why
             self._process.stdin.write("\n")
             self._process.stdin.flush()
-        except BrokenPipeError:
-            pass  # `listen` says why
         return self.listen()
 
     def close(self) -> None:
         assert self._process.stdin and self._process.stdout
-        self._process.stdin.close()
-        self._process.wait()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:  # in the middle of its work
+            self._process.terminate()
+            self._process.wait()
         self._process.stdout.close()
         self._said.close()
 
@@ -164,36 +169,31 @@ def compete(
     """
     left_out: dict[str, str] = {}
     running: list[tuple[Outcome, Process]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            for contestant in measure.contestants:
-                if contestant.python is None:
-                    left_out[contestant.name] = "not installed (benchmarks/peers.sh)"
-                    continue
-                job_file = Path(folder) / "job.json"
-                job = {"threads": threads, "warm_up_rounds": 1, **contestant.job}
-                job_file.write_text(json.dumps(job), encoding="utf-8")
-                process = Process(contestant, job_file, threads)
+    # However this ends, no process is left behind.
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as processes:
+        for contestant in measure.contestants:
+            if contestant.python is None:
+                left_out[contestant.name] = "not installed (benchmarks/peers.sh)"
+                continue
+            job_file = Path(folder) / "job.json"
+            job = {"threads": threads, "warm_up_rounds": 1, **contestant.job}
+            job_file.write_text(json.dumps(job), encoding="utf-8")
+            process = Process(contestant, job_file, threads)
+            processes.callback(process.close)
+            try:
+                running.append((Outcome(contestant, process.listen()["versions"]), process))
+                say(f"{contestant.name} is ready")
+            except ContestantError as error:
+                _leave_out(contestant, error, left_out)
+        for number in range(1, rounds + 1):
+            for outcome, process in list(running):
                 try:
-                    outcome = Outcome(contestant, process.listen()["versions"])
-                    running.append((outcome, process))
-                    say(f"{contestant.name} is ready")
+                    _take_turn(outcome, process)
+                    rates = ", ".join(f"{k} {v:.4g}" for k, v in outcome.rounds[-1].items())
+                    say(f"round {number}, {outcome.contestant.name}: {rates}")
                 except ContestantError as error:
-                    process.close()
-                    _leave_out(contestant, error, left_out)
-            for number in range(1, rounds + 1):
-                for outcome, process in list(running):
-                    try:
-                        _take_turn(outcome, process)
-                        rates = ", ".join(f"{k} {v:.4g}" for k, v in outcome.rounds[-1].items())
-                        say(f"round {number}, {outcome.contestant.name}: {rates}")
-                    except ContestantError as error:
-                        running.remove((outcome, process))
-                        process.close()
-                        _leave_out(outcome.contestant, error, left_out)
-        finally:
-            for _, process in running:
-                process.close()
+                    running.remove((outcome, process))
+                    _leave_out(outcome.contestant, error, left_out)
     outcomes = [outcome for outcome, _ in running]
     _check_equal(outcomes)
     return outcomes, left_out

@@ -23,6 +23,7 @@ import argparse
 import dataclasses
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -43,6 +44,7 @@ MEASURES: dict[str, Callable[[Settings, Path], Measure]] = {
 
 def main() -> int:
     args = arguments()
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     settings = settings_of(args)
     rounds = args.rounds or (1 if args.quick else 3)
     here = machine.description()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -14,12 +15,17 @@ from benchmarks.settings import QUICK, Settings
 from benchmarks.training import rows_of_ids
 
 WORKER = """
+import os
+
 import protocol
 
 def prepare(job):
     print("libraries say this and that")
     if job.get("broken"):
         import no_such_library
+    if job.get("pid_file"):
+        with open(job["pid_file"], "w") as stream:
+            stream.write(str(os.getpid()))
     seconds = iter(job["seconds"])
     return (lambda: ({"work": (job["units"], next(seconds))}, job["result"])), {"library": "1.2"}
 
@@ -92,6 +98,17 @@ def test_a_missing_or_broken_peer_is_left_out_by_name(contestant):
 def test_no_table_without_us(contestant):
     with pytest.raises(ContestantError, match="ours failed"):
         run(contestant("ours", broken=True), contestant("peer", is_peer=True))
+
+
+def test_no_process_is_left_behind(contestant, tmp_path):
+    def interrupt(text):
+        raise KeyboardInterrupt
+
+    ours = contestant("ours", pid_file=str(tmp_path / "pid"))
+    with pytest.raises(KeyboardInterrupt):
+        compete(Measure("work", "some work", "units", [ours]), 1, 1, say=interrupt)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 def test_work_with_another_result_is_not_compared(contestant):
