@@ -74,4 +74,5 @@ QUICK = Settings(
     decode_batches=(1, 8),
     lines=500,
     subword_vocab_size=500,
+    dtypes=("float32",),  # starting TensorFlow is most of the time
 )
