@@ -37,6 +37,8 @@ def run_sweep(flags: Flags, options: DecodeOptions) -> str:
     beam_sizes = sorted({int(_number("sweep_beam_size", value)) for value in beams})
     for alpha in alphas:
         options.replace(alpha=alpha)  # refuses what no decode would take
+    if options.constrain:
+        raise UserError("a sweep searches freely: leave out --constrain_brackets")
     if bool(flags.decode_from_file) != bool(flags.reference):
         raise UserError(
             "a sweep needs both --decode_from_file and --reference, or neither of them for the"

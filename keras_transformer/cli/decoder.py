@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from keras_transformer.cli.decoding_flags import (
     add_model_flags,
+    add_parsing_flags,
     add_search_flags,
     decode_hparams,
     identity,
     load_run,
+    parsing_settings,
     require_run_dir,
 )
 from keras_transformer.cli.log import show_log
@@ -37,6 +39,7 @@ program = Program(
         "kt-decoder --output_dir=t2t_train/ende --decode_from_file=test.en"
         ' --decode_hparams="beam_size=4,alpha=0.6,return_beams=True,write_beam_scores=True"',
         "kt-decoder --output_dir=runs/ende --data_dir=data --eval_use_test_set",
+        "kt-decoder --output_dir=runs/wsj --raw_input --parse_format=pretty < sentences.txt",
         "kt-decoder --output_dir=runs/ende --sweep_alpha=0,0.3,0.6,1 --sweep_beam_size=4,8"
         " --decode_from_file=dev.en --reference=dev.de",
     ],
@@ -61,6 +64,7 @@ program.string(
 program.boolean("decode_from_dataset", False, "decode the dev split of --data_dir, as T2T does")
 program.boolean("eval_use_test_set", False, "decode the test split of --data_dir instead")
 add_search_flags(program)
+add_parsing_flags(program)
 program.boolean("json", False, "write a JSON object a line, with all n_best outputs and scores")
 program.comma_list("sweep_alpha", None, "alphas to compare by BLEU; prints a table")
 program.comma_list("sweep_beam_size", None, "beam sizes to compare in the same table")
@@ -95,6 +99,8 @@ def run(flags: Flags) -> int | None:
         job = "decode_from_dataset"
     source = _existing_input(flags, hparams)
     loaded = load_run(flags, flags.checkpoint_path)
+    loaded.run.problem.set_decode_settings(**parsing_settings(flags))
+    hparams = decode_hparams(flags, loaded.run.problem.decode_defaults)
 
     from keras_transformer.decoding import decode_file
     from keras_transformer.decoding.translator import Translator
@@ -115,6 +121,8 @@ def run(flags: Flags) -> int | None:
             interact(translator, lines, sys.stdout, hparams.options)
         else:
             decode_file.decode_stream(translator, lines, sys.stdout, hparams.options, output_format)
+    if report := loaded.run.problem.decode_report():
+        print(report, file=sys.stderr)
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from keras_transformer.cli.program import Flags, Program
@@ -48,10 +49,17 @@ def add_search_flags(program: Program) -> None:
         "",
         "T2T's form: beam_size=4,alpha=0.6,return_beams=True,write_beam_scores=True,…",
     )
-    program.integer("beam_size", None, "hypotheses kept, 1 is greedy (default 4)", 1)
-    program.float("alpha", None, "exponent of the length penalty (default 0.6)", 0.0)
     program.integer(
-        "extra_length", None, "subtokens an output may have beyond its input (default 50)", 0
+        "beam_size", None, "hypotheses kept, 1 is greedy (default 4; for parsing 21)", 1
+    )
+    program.float(
+        "alpha", None, "exponent of the length penalty (default 0.6; for parsing 0.3)", 0.0
+    )
+    program.integer(
+        "extra_length",
+        None,
+        "subtokens an output may have beyond its input (default 50; for parsing 300)",
+        0,
     )
     program.enum(
         "length_limit",
@@ -68,17 +76,75 @@ def add_search_flags(program: Program) -> None:
     )
 
 
-def decode_hparams(flags: Flags) -> DecodeHparams:
+def add_parsing_flags(program: Program) -> None:
+    """Flags of problems whose outputs are trees."""
+    program.enum(
+        "parse_format",
+        None,
+        ["tree", "symbols", "pretty", "json"],
+        "parsing: one bracketed tree a line as EVALB reads it (the default), the model's symbols, a"
+        " tree over several lines, or a JSON object a line",
+    )
+    program.boolean(
+        "raw_input",
+        None,
+        "parsing: sentences are raw text, to be tokenised as the Penn Treebank is; default: words"
+        " with blanks between",
+    )
+    program.boolean(
+        "constrain_brackets",
+        False,
+        "parsing: at each step allow only what keeps the tree well-formed and over the sentence's"
+        " words",
+    )
+
+
+def parsing_settings(flags: Flags) -> dict[str, Any]:
+    """What `--parse_format` and `--raw_input` say, for `Problem.set_decode_settings`."""
+    names = ("parse_format", "raw_input")
+    return {name: getattr(flags, name) for name in names if getattr(flags, name) is not None}
+
+
+def _defaults(flags: Flags) -> dict[str, Any]:
+    """The options whose defaults are those of the run's problem."""
+    import json
+    from pathlib import Path
+
+    from keras_transformer import registry
+    from keras_transformer.run_dir import RUN_FILE
+
+    if flags.usr_dir:
+        registry.import_usr_dir(flags.usr_dir)
+    name, options = flags.problem, {}
+    try:
+        record = json.loads(Path(flags.output_dir, RUN_FILE).read_text(encoding="utf-8"))
+        name, options = record["problem"], record["options"]
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # T2T's own, or damaged, which opening it will say
+    if not name:
+        return {}
+    try:
+        return dict(registry.problem(name, **options).decode_defaults)
+    except UserError:
+        return {}  # opening the run will say it
+
+
+def decode_hparams(flags: Flags, defaults: Mapping[str, Any] | None = None) -> DecodeHparams:
     """What `--decode_hparams` and the single flags say together.
+
+    Args:
+        flags: of a program with `add_search_flags`.
+        defaults: `Problem.decode_defaults` of a run that is open; None looks the problem up.
 
     Raises:
         UserError: an unknown name or value, or two flags that say different things.
     """
     import dataclasses
 
-    from keras_transformer.decoding.options import parse_decode_hparams
+    from keras_transformer.decoding.options import DecodeOptions, parse_decode_hparams
 
-    hparams = parse_decode_hparams(flags.decode_hparams)
+    base = DecodeOptions(**(_defaults(flags) if defaults is None else defaults))
+    hparams = parse_decode_hparams(flags.decode_hparams, base)
     named = {item.partition("=")[0].strip() for item in flags.decode_hparams.split(",")}
     changes: dict[str, Any] = {}
     for name in _OPTIONS:
@@ -91,6 +157,8 @@ def decode_hparams(flags: Flags) -> DecodeHparams:
                 " contradict each other: give one of them"
             )
         changes[name] = value
+    if getattr(flags, "constrain_brackets", False):
+        changes["constrain"] = True
     if hparams.return_beams and "n_best" not in changes and "beam_size" in changes:
         changes["n_best"] = changes["beam_size"]
     return dataclasses.replace(hparams, options=hparams.options.replace(**changes))
@@ -167,6 +235,7 @@ def identity(loaded: LoadedRun) -> dict[str, Any]:
     return {
         "version": keras_transformer.__version__,
         "problem": loaded.run.problem.full_name,
+        "settings": loaded.run.problem.decode_settings(),
         "vocabularies": {
             side: record.get("sha256") for side, record in loaded.run.vocabularies.items()
         },

@@ -76,6 +76,8 @@ def run(flags: Flags) -> int | None:
     if bool(flags.source) != bool(flags.reference):
         raise UserError("--source and --reference belong together: give both or neither")
     options = decode_hparams(flags).options
+    if options.constrain:
+        raise UserError("an exported model searches freely: take constrain out of decode_hparams")
     path = _export_dir(flags)
     if flags.format == "ctranslate2":
         _export_ctranslate2(flags, path)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from keras_transformer.cli.decoding_flags import (
     add_model_flags,
+    add_parsing_flags,
     add_search_flags,
     decode_hparams,
     identity,
     load_run,
+    parsing_settings,
     require_run_dir,
 )
 from keras_transformer.cli.log import show_log
@@ -45,6 +47,7 @@ program.integer(
     "wait_minutes", 0, "wait so long for a new checkpoint before ending; 0: decode what is there", 0
 )
 add_search_flags(program)
+add_parsing_flags(program)
 program.ignored("decoder_command", "decoding happens in this process")
 
 SECONDS_BETWEEN_LOOKS = 10
@@ -98,11 +101,14 @@ def _translate(flags: Flags, source: str, prefix: str, step: int, options: Decod
         print(f"{existing[0]} is there already", file=sys.stderr)
         return
     loaded = load_run(flags, prefix)
+    loaded.run.problem.set_decode_settings(**parsing_settings(flags))
     target = Path(flags.translations_dir, f"{loaded.run.problem.full_name}-{step}")
     count = decode_file(
         Translator.of_loaded(loaded), source, target, options, origin=identity(loaded)
     )
     print(f"{target}: {count} lines", file=sys.stderr)
+    if report := loaded.run.problem.decode_report():
+        print(report, file=sys.stderr)
 
 
 main = program.main(run)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from keras_transformer.data import shards
+from keras_transformer.errors import UserError
 
 T = TypeVar("T")
 
@@ -58,6 +59,8 @@ class Problem:
         loss_multiplier: factor on the loss; only some of T2T's parsing problems have one.
         batch_size_multiplier: T2T's factor on bucket boundaries and `max_length`.
         packed_length: subtokens in a row that holds several examples; None = one example a row.
+        decode_defaults: options of decoding whose defaults are the problem's own, by the names of
+            `decoding.options.DecodeOptions`: beam_size, alpha, extra_length, …
     """
 
     name: str = "problem"
@@ -66,6 +69,7 @@ class Problem:
     batch_size_multiplier: int = 1
     packed_length: int | None = None
     packed_spacing: int = 0
+    decode_defaults: Mapping[str, Any] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -263,6 +267,45 @@ class Problem:
         """Decoded text → the line to be written; a parsing problem closes its brackets here."""
         del source_text
         return text
+
+    @property
+    def output_has_lines(self) -> bool:
+        """Whether an output may have several lines, all but the first indented; else it is written
+        as one, whatever it is."""
+        return False
+
+    def count_output(self, text: str, source_text: str) -> None:
+        """Told once of every sentence, about its best output as decoded; a parsing problem counts
+        its repairs here. Several threads may call it."""
+
+    def decode_report(self) -> str:
+        """What `count_output` has found, for the end of a decode; "" for nothing."""
+        return ""
+
+    def decode_settings(self) -> dict[str, Any]:
+        """Settings of `prepare_input` and `finish_output`, each an attribute of the problem."""
+        return {}
+
+    def set_decode_settings(self, **changes: Any) -> None:
+        """Changes what `decode_settings` names.
+
+        Raises:
+            UserError: the problem has no such setting.
+        """
+        for name, value in changes.items():
+            if name not in self.decode_settings():
+                raise UserError(f"problem {self.full_name} has no setting {name}: leave it out")
+            setattr(self, name, value)
+
+    def output_grammar(self, target_encoder: Any) -> Any:
+        """What outputs must look like: a `decoding.constraints.OutputGrammar` over the ids of the
+        target encoder, for constrained decoding; None where any text is an output.
+
+        Raises:
+            UserError: the encoder's ids cannot be followed.
+        """
+        del target_encoder
+        return None
 
     def text_steps_in_graph(self) -> tuple[Callable[[Any], Any], Callable[[Any, Any], Any]] | None:
         """`prepare_input` and `finish_output` on string tensors [N], for exported models.

@@ -40,7 +40,13 @@ from keras_transformer.decoding.active_rows import (
     record,
     start_cache,
 )
-from keras_transformer.decoding.constraints import END_OF_SENTENCE, Constraint
+from keras_transformer.decoding.constraints import (
+    END_OF_SENTENCE,
+    Constraint,
+    Follower,
+    follow,
+    start_memory,
+)
 from keras_transformer.decoding.sampling import greedy, sample
 from keras_transformer.decoding.top_candidates import top_candidates
 
@@ -74,6 +80,7 @@ class _Rows(NamedTuple):
     finished_ids: Any  # int32 [b, A, K, T]
     finished_scores: Any  # float32 [b, A, K], best first; -INFINITY where there is none
     cache: Any
+    memory: Any  # the follower's, of each living beam; leading axes b, K
 
 
 def beam_search(
@@ -85,6 +92,7 @@ def beam_search(
     decode_length: Any,
     top_beams: int = 1,
     constrain: Constraint | None = None,
+    follower: Follower | None = None,
 ) -> tuple[Any, Any]:
     """Searches the best outputs of a batch of sentences.
 
@@ -98,6 +106,7 @@ def beam_search(
             all sentences, or int32 [B], one for each.
         top_beams: N, at most K.
         constrain: bans, see `constraints`.
+        follower: bans that follow from what was said, see `constraints`.
 
     Returns:
         ids: int32 [B, N, L'], best first, 0 behind the end of sentence; L' the steps taken.
@@ -109,7 +118,7 @@ def beam_search(
         ValueError: beam_size below 1, or top_beams outside 1..beam_size.
     """
     ids, scores = _search(
-        step_fn, cache, batch, beam_size, [alpha], decode_length, top_beams, constrain
+        step_fn, cache, batch, beam_size, [alpha], decode_length, top_beams, constrain, follower
     )
     return ids[:, 0], scores[:, 0]
 
@@ -144,6 +153,7 @@ def _search(
     decode_length: Any,
     top_beams: int,
     constrain: Constraint | None,
+    follower: Follower | None = None,
 ) -> tuple[Any, Any]:
     """Ids [B, A, N, L'] and scores [B, A, N]."""
     if beam_size < 1 or not 1 <= top_beams <= beam_size:
@@ -165,6 +175,7 @@ def _search(
         finished_ids=tf.zeros([batch, len(alphas), beam_size, 0], tf.int32),
         finished_scores=tf.fill([batch, len(alphas), beam_size], -INFINITY),
         cache=start_cache(cache, batch, beam_size),
+        memory=start_memory(follower, batch, beam_size),
     )
 
     def searching(step: Any, done: Any, rows: _Rows, answers: Answers) -> Any:
@@ -176,6 +187,7 @@ def _search(
         log_norm = tf.reduce_logsumexp(logits, axis=-1, keepdims=True)
         if constrain is not None:
             logits = constrain(logits, rows.alive_ids, rows.place, step)
+        logits, memory = follow(follower, logits, rows.memory, rows.last_ids, rows.place, step)
         parents, new_ids, log_probs = _best_continuations(
             logits, log_norm, rows.alive_log_probs, beam_size
         )
@@ -200,6 +212,7 @@ def _search(
             finished_ids=finished_ids,
             finished_scores=finished_scores,
             cache={**step_cache, "self": _reorder(step_cache["self"], alive_parents)},
+            memory=_reorder(memory, alive_parents),
         )
         step += 1
         # The longest output allowed has the largest penalty, hence the best score.
@@ -264,9 +277,9 @@ def _keep_finished(rows: _Rows, ids: Any, scores: Any, finished: Any) -> tuple[A
 
 
 def _reorder(cache: Any, parents: Any) -> Any:
-    """Gives each living beam the keys and values of its parent; nothing is copied if all stay."""
+    """Gives each living beam what its parent has; nothing is copied if all stay."""
     beam_size = parents.shape[1]
-    if beam_size == 1:
+    if beam_size == 1 or not tf.nest.flatten(cache):
         return cache
 
     def gather() -> Any:

@@ -69,7 +69,9 @@ def decode_file(
     if options.length_limit != "batch":
         # Batches change nothing, so that a smaller one may be tried after a lack of memory.
         made_from["options"].pop("batch_size")
-    with PartialFile(target, made_from) as partial:
+    problem = translator.problem
+    indented = problem is not None and problem.output_has_lines and output_format.kind == "text"
+    with PartialFile(target, made_from, indented) as partial:
         done = partial.lines
         lines: Iterator[str] = read_lines(source)
         if options.length_limit != "batch":

@@ -22,7 +22,7 @@ class Sentence:
     Attributes:
         place: its index in the window.
         number: its index in the whole input, from 0.
-        text: stripped.
+        text: as it was given.
         ids: int32 subtokens, end of sentence included.
         prefix: subtokens the output must begin with.
     """

@@ -35,6 +35,7 @@ class DecodeOptions:
     temperature: float = 1.0  # T2T sampling_temp; below 1 is nearer to greedy
     top_k: int = 0  # T2T sampling_keep_top_k; 0 draws from the whole vocabulary
     seed: int = 0  # ours: of the random numbers; each sentence has its own from it
+    constrain: bool = False  # ours: only outputs that the problem's grammar allows
 
     def __post_init__(self) -> None:
         at_least = {"beam_size": 1, "extra_length": 0, "batch_size": 1, "n_best": 1}
@@ -53,6 +54,11 @@ class DecodeOptions:
         if self.length_limit not in LENGTH_LIMITS:
             raise UserError(
                 f"length_limit is {self.length_limit!r}: give one of {', '.join(LENGTH_LIMITS)}"
+            )
+        if self.constrain and self.min_length:
+            raise UserError(
+                f"min_length is {self.min_length}, and outputs are held to a grammar, which knows"
+                " when they end: leave min_length out"
             )
         if not self.sample and self.n_best > self.beam_size:
             raise UserError(

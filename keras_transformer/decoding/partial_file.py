@@ -29,16 +29,20 @@ class PartialFile:
     Args:
         path: the final name.
         origin: JSON-able: what the lines depend on (hash of the input, checkpoint, settings).
+        indented: an output may have several lines, of which all but the first begin with a blank.
 
     Attributes:
-        lines: whole lines written so far, by this run or by the one before.
+        lines: whole outputs written so far, by this run or by the one before.
 
     Raises:
         UserError: the file cannot be written, or another process is writing it.
     """
 
-    def __init__(self, path: str | os.PathLike[str], origin: Mapping[str, Any]) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], origin: Mapping[str, Any], indented: bool = False
+    ) -> None:
         self.path = Path(path)
+        self._indented = indented
         if self.path.suffix == ".gz":
             raise UserError(f"{path}: the output is written as plain text; take .gz off its name")
         self.partial = self.path.with_name(f"{self.path.name}.partial")
@@ -58,7 +62,7 @@ class PartialFile:
         """Whole lines that can be kept; everything else is cut off."""
         before = self._origin_before()
         if before == origin:
-            count, whole = self._whole_lines()
+            count, whole = self._whole_outputs() if self._indented else self._whole_lines()
             self._stream.truncate(whole)
             if count:
                 logger.info("%s: going on behind %d lines", self.partial, count)
@@ -93,6 +97,16 @@ class PartialFile:
                 whole = position + block.rfind(b"\n") + 1
             position += len(block)
         return count, whole
+
+    def _whole_outputs(self) -> tuple[int, int]:
+        """Number of outputs before the last, whose end nothing tells, and the bytes they take."""
+        self._stream.seek(0)
+        count = last = position = 0
+        for line in self._stream:
+            if not line.startswith(b" "):
+                count, last = count + 1, position
+            position += len(line)
+        return max(count - 1, 0), last
 
     def write(self, lines: Iterable[str]) -> None:
         """Appends lines, given without line ends, and brings them to the disk."""

@@ -24,7 +24,14 @@ from keras_transformer.decoding.active_rows import (
     record,
     start_cache,
 )
-from keras_transformer.decoding.constraints import BANNED, END_OF_SENTENCE, Constraint
+from keras_transformer.decoding.constraints import (
+    BANNED,
+    END_OF_SENTENCE,
+    Constraint,
+    Follower,
+    follow,
+    start_memory,
+)
 
 StepFunction = Callable[[Any, Any, Any], tuple[Any, Any]]
 
@@ -39,6 +46,7 @@ class _Rows(NamedTuple):
     log_probs: Any  # float32 [b, K]
     ended: Any  # bool [b, K]
     cache: Any
+    memory: Any  # the follower's; leading axes b, K
 
 
 def greedy(
@@ -47,6 +55,7 @@ def greedy(
     batch: Any,
     decode_length: Any,
     constrain: Constraint | None = None,
+    follower: Follower | None = None,
 ) -> tuple[Any, Any]:
     """The likeliest subtoken at each step; ties to the lower id.
 
@@ -60,6 +69,7 @@ def greedy(
         1,
         decode_length,
         constrain,
+        follower,
     )
 
 
@@ -73,6 +83,7 @@ def sample(
     temperature: Any = 1.0,
     keep_top_k: int = 0,
     constrain: Constraint | None = None,
+    follower: Follower | None = None,
 ) -> tuple[Any, Any]:
     """Random subtokens from the model's distribution; the same seeds give the same outputs.
 
@@ -80,7 +91,7 @@ def sample(
     batch it stands in.
 
     Args:
-        step_fn, cache, batch, decode_length, constrain: as in `beam_search`.
+        step_fn, cache, batch, decode_length, constrain, follower: as in `beam_search`.
         seeds: int32 [B, 2], a seed for each sentence.
         samples: K, independent outputs of each sentence.
         temperature: logits are divided by it; above 0, below 1 is nearer to greedy.
@@ -100,7 +111,7 @@ def sample(
         )
         return _draw(logits / temperature, uniform, keep_top_k)
 
-    return _one_by_one(choose, step_fn, cache, batch, samples, decode_length, constrain)
+    return _one_by_one(choose, step_fn, cache, batch, samples, decode_length, constrain, follower)
 
 
 def _draw(logits: Any, uniform: Any, keep_top_k: int) -> Any:
@@ -125,6 +136,7 @@ def _one_by_one(
     hypotheses: int,
     decode_length: Any,
     constrain: Constraint | None,
+    follower: Follower | None,
 ) -> tuple[Any, Any]:
     """The loop of greedy decoding and sampling; `choose(logits, rows, step)` gives ids [b, K]."""
     batch = tf.convert_to_tensor(batch, tf.int32)
@@ -138,6 +150,7 @@ def _one_by_one(
         log_probs=tf.zeros([batch, hypotheses]),
         ended=tf.zeros([batch, hypotheses], tf.bool),
         cache=start_cache(cache, batch, hypotheses),
+        memory=start_memory(follower, batch, hypotheses),
     )
 
     def going_on(step: Any, done: Any, rows: _Rows, answers: Answers) -> Any:
@@ -150,6 +163,7 @@ def _one_by_one(
         free = logits
         if constrain is not None:
             free = constrain(logits, rows.ids, rows.place, step)
+        free, memory = follow(follower, free, rows.memory, rows.last_ids, rows.place, step)
         chosen = choose(free, rows, step)
         gained = tf.gather(free, chosen, batch_dims=2) - log_norm
         said = tf.where(rows.ended, 0, chosen)
@@ -159,6 +173,7 @@ def _one_by_one(
             log_probs=rows.log_probs + tf.where(rows.ended, 0.0, tf.maximum(gained, BANNED)),
             ended=rows.ended | (chosen == END_OF_SENTENCE),
             cache=step_cache,
+            memory=memory,
         )
         step += 1
         now_done = tf.reduce_all(rows.ended, axis=1) | (step >= rows.limit)

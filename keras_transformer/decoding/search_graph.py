@@ -17,7 +17,12 @@ import tensorflow as tf
 
 from keras_transformer.decoding import ensemble
 from keras_transformer.decoding.beam_search import beam_search, greedy, sample
-from keras_transformer.decoding.constraints import all_of, forced_prefix, minimum_length
+from keras_transformer.decoding.constraints import (
+    OutputGrammar,
+    all_of,
+    forced_prefix,
+    minimum_length,
+)
 from keras_transformer.decoding.options import DecodeOptions
 
 
@@ -30,6 +35,7 @@ class _Kind(NamedTuple):
     top_k: int
     has_minimum: bool
     has_prefix: bool
+    has_grammar: bool
 
 
 class SearchGraph:
@@ -40,11 +46,18 @@ class SearchGraph:
     Args:
         models: with `start_decoding` and `step_function`, see ARCHITECTURE.md.
         device: where to run; None leaves it to TensorFlow.
+        grammar: what outputs must look like where `options.constrain` asks for it.
     """
 
-    def __init__(self, models: Sequence[Any], device: str | None = None) -> None:
+    def __init__(
+        self,
+        models: Sequence[Any],
+        device: str | None = None,
+        grammar: OutputGrammar | None = None,
+    ) -> None:
         self.models = list(models)
         self.device = device
+        self.grammar = grammar
         self._graphs: dict[_Kind, Any] = {}
         self._lock = threading.Lock()
 
@@ -55,6 +68,7 @@ class SearchGraph:
         options: DecodeOptions,
         prefix: np.ndarray | None = None,
         sentence_numbers: Sequence[int] | None = None,
+        sizes: Sequence[int] | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """The outputs of a batch.
 
@@ -64,6 +78,7 @@ class SearchGraph:
             options: the kind of search and its numbers; lengths and batches are not read here.
             prefix: int32 [B, P], 0 behind the end of each: how each output begins.
             sentence_numbers: B numbers that, with `options.seed`, seed each sentence's samples.
+            sizes: B numbers, the grammar's size of each sentence; needed by `options.constrain`.
 
         Returns:
             ids int32 [B, N, L] and scores float32 [B, N], see `beam_search`.
@@ -80,6 +95,7 @@ class SearchGraph:
                 tf.constant(options.min_length, tf.int32),
                 tf.constant(np.zeros((batch, 0)) if prefix is None else prefix, tf.int32),
                 tf.constant([[options.seed, number] for number in numbers], tf.int32),
+                tf.constant([0] * batch if sizes is None else list(sizes), tf.int32),
             )
         return ids.numpy(), scores.numpy()
 
@@ -98,6 +114,7 @@ class SearchGraph:
             min_length: Any,
             prefix: Any,
             seeds: Any,
+            sizes: Any,
         ) -> Any:
             cache = ensemble.start(self.models, inputs)
             step_fn = ensemble.step_function(self.models)
@@ -108,6 +125,10 @@ class SearchGraph:
                 bans.append(minimum_length(tf.minimum(min_length, limits - 1)))
             if kind.has_prefix:
                 bans.append(forced_prefix(prefix))
+            follower = None
+            if kind.has_grammar:
+                assert self.grammar is not None
+                follower = self.grammar.follower(sizes, limits)
             if kind.method == "beam":
                 return beam_search(
                     step_fn,
@@ -118,9 +139,10 @@ class SearchGraph:
                     limits,
                     kind.outputs,
                     all_of(bans),
+                    follower,
                 )
             if kind.method == "greedy":
-                return greedy(step_fn, cache, batch, limits, all_of(bans))
+                return greedy(step_fn, cache, batch, limits, all_of(bans), follower)
             return sample(
                 step_fn,
                 cache,
@@ -131,6 +153,7 @@ class SearchGraph:
                 temperature,
                 kind.top_k,
                 all_of(bans),
+                follower,
             )
 
         signature = [
@@ -141,6 +164,7 @@ class SearchGraph:
             tf.TensorSpec([], tf.int32, "min_length"),
             tf.TensorSpec([None, None], tf.int32, "prefix"),
             tf.TensorSpec([None, 2], tf.int32, "seeds"),
+            tf.TensorSpec([None], tf.int32, "sizes"),
         ]
         return tf.function(run, input_signature=signature, autograph=False).get_concrete_function()
 
@@ -159,4 +183,5 @@ def _kind_of(options: DecodeOptions, has_prefix: bool) -> _Kind:
         options.top_k if options.sample else 0,
         options.min_length > 0,
         has_prefix,
+        options.constrain,
     )

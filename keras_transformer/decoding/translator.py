@@ -15,6 +15,7 @@ import logging
 import math
 import os
 import queue
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, overload
@@ -34,7 +35,8 @@ from keras_transformer.decoding.lengths import decode_lengths
 from keras_transformer.decoding.loading import LoadedRun, load_models
 from keras_transformer.decoding.options import DecodeOptions
 from keras_transformer.decoding.search_graph import SearchGraph
-from keras_transformer.decoding.translation import EMPTY, Hypothesis, Translation
+from keras_transformer.decoding.text_side import PADDING, LineWarnings, TextSide, said_ids
+from keras_transformer.decoding.translation import Hypothesis, Translation
 from keras_transformer.errors import UserError
 
 if TYPE_CHECKING:
@@ -42,13 +44,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PADDING = 0
 # The search gives -1e7 to places it found no output for.
 NO_OUTPUT = -1e6
 # Batches that a window of a stream holds: enough to sort by length, few enough to see progress.
 BATCHES_OF_A_WINDOW = 16
-# Warnings about single lines; a file of nothing but long lines gets a count instead.
-MOST_LINE_WARNINGS = 20
 
 
 class Translator:
@@ -57,7 +56,8 @@ class Translator:
     Args:
         models: the models of each device; an ensemble has several on each.
         source_encoder, target_encoder: text to ids and back.
-        problem: finishes outputs (`Problem.finish_output`); None leaves them as decoded.
+        problem: prepares sentences and finishes outputs (`Problem.prepare_input`,
+            `Problem.finish_output`); None leaves both as they are.
         long_line: a source of more subtokens is decoded alone, with a warning. 0: none is long.
         most_positions: rows of a learned position table, the most subtokens of a source or an
             output; None if the model has no such limit.
@@ -84,6 +84,10 @@ class Translator:
             SearchGraph(replica, device)
             for replica, device in zip(self.models, devices, strict=True)
         ]
+        self._text_side = TextSide(
+            source_encoder, target_encoder, problem, long_line, most_positions
+        )
+        self._making_grammar = threading.Lock()
         self._idle: queue.SimpleQueue[SearchGraph] = queue.SimpleQueue()
         for graph in self._graphs:
             self._idle.put(graph)
@@ -178,11 +182,12 @@ class Translator:
     ) -> list[Translation] | Iterator[Translation]:
         """Translates sentences; a list or tuple gives a list, any other iterable an iterator.
 
-        A sentence of nothing but white space has an empty output and is not shown to the model.
+        A sentence of nothing but white space is not shown to the model. Its output is empty, unless
+        the problem sees a word in it (the trees of a parsing problem hold every word).
 
         Args:
             sentences: text, one sentence each.
-            options: see `DecodeOptions`; None for the defaults.
+            options: see `DecodeOptions`; None for the problem's defaults.
             prefixes: how each output must begin, "" for freely; as many as sentences.
             attention: whether the attention weights of each best output are wanted: float32
                 [H, S, S], [H, T, T] and [H, T, S] under `encoder/layer_0/self_attention`,
@@ -199,11 +204,32 @@ class Translator:
         """
         if isinstance(sentences, str):
             raise TypeError("translate takes a list of sentences, not one string")
-        options = (options or DecodeOptions()).replace(**changes)
+        options = (options or self.default_options).replace(**changes)
+        self._prepare_grammar(options)
         if attention and len(self.models[0]) > 1:
             raise UserError("attention weights are those of one model: give one checkpoint_path")
         stream = self._stream(sentences, options, prefixes, attention, first_number)
         return list(stream) if isinstance(sentences, (list, tuple)) else stream
+
+    @property
+    def default_options(self) -> DecodeOptions:
+        """The options of a decode that gives none."""
+        return DecodeOptions(**(self.problem.decode_defaults if self.problem else {}))
+
+    def _prepare_grammar(self, options: DecodeOptions) -> None:
+        """Gives the graphs the problem's grammar, if outputs are to be held to it."""
+        with self._making_grammar:
+            if not options.constrain or self._graphs[0].grammar is not None:
+                return
+            grammar = self.problem and self.problem.output_grammar(self.target_encoder)
+            if not grammar:
+                name = self.problem.full_name if self.problem else "none"
+                raise UserError(
+                    f"the outputs of problem {name} have no grammar to be held to: leave out"
+                    " constrain (--constrain_brackets)"
+                )
+            for graph in self._graphs:
+                graph.grammar = grammar
 
     def _stream(
         self,
@@ -219,11 +245,11 @@ class Translator:
             pairs = ((sentence, "") for sentence in sentences)
         else:
             pairs = zip(sentences, prefixes, strict=True)
-        warned = _LineWarnings()
+        warned = LineWarnings()
         for window in windows(pairs, size):
-            encoded = self._encode(window, options, first_number, warned)
+            encoded = self._text_side.encode(window, options.max_input_size, first_number, warned)
             first_number += len(window)
-            found: list[tuple[Hypothesis, ...]] = [(EMPTY,) for _ in window]
+            found: dict[int, tuple[Hypothesis, ...]] = {}
             if options.length_limit == "batch":
                 batches = as_tensor2tensor(encoded, options.batch_size)
             else:
@@ -235,56 +261,22 @@ class Translator:
             if attention:
                 weights = {s.place: self._attention(s, found[s.place][0]) for s in encoded}
             for place, (source, _) in enumerate(window):
-                yield Translation(source, found[place], weights.get(place))
+                hypotheses = found.get(place) or (self._text_side.unseen(source),)
+                self._text_side.count(hypotheses[0], source)
+                yield Translation(source, hypotheses, weights.get(place))
         warned.close()
 
     def encode(self, sentences: Iterable[str], options: DecodeOptions) -> list[Sentence]:
         """Those of the sentences that have words, as ids, cut where `options` say so."""
-        warned = _LineWarnings()
-        encoded = self._encode([(sentence, "") for sentence in sentences], options, 0, warned)
+        warned = LineWarnings()
+        window = [(sentence, "") for sentence in sentences]
+        encoded = self._text_side.encode(window, options.max_input_size, 0, warned)
         warned.close()
         return encoded
 
     def text_of(self, row: Any, source: str) -> str:
         """The line for ids as the search gives them, end of sentence and padding included."""
-        ids = [int(symbol) for symbol in row]
-        return self._text(
-            ids[: ids.index(END_OF_SENTENCE)] if END_OF_SENTENCE in ids else ids, source
-        )
-
-    def _encode(
-        self,
-        window: Sequence[tuple[str, str]],
-        options: DecodeOptions,
-        first_number: int,
-        warned: _LineWarnings,
-    ) -> list[Sentence]:
-        """The sentences that have words, cut where they must be."""
-        cut = options.max_input_size if options.max_input_size > 0 else None
-        if self.most_positions is not None:
-            cut = min(cut or self.most_positions, self.most_positions)
-        encoded = []
-        for place, (source, prefix) in enumerate(window):
-            text = source.strip()
-            if not text:
-                continue
-            ids = [*self.source_encoder.encode(text), END_OF_SENTENCE]
-            number = first_number + place
-            if cut is not None and len(ids) > cut:
-                warned.say(
-                    f"line {number + 1} has {len(ids)} subtokens, more than the {cut} allowed:"
-                    " it is cut"
-                )
-                ids = [*ids[: cut - 1], END_OF_SENTENCE]
-            if self.long_line and len(ids) > self.long_line:
-                warned.say(
-                    f"line {number + 1} has {len(ids)} subtokens, more than the {self.long_line}"
-                    " the model was trained on: it is decoded alone, and its output may be poor"
-                    " (split it, or cut it with max_input_size)"
-                )
-            begin = tuple(self.target_encoder.encode(prefix)) if prefix.strip() else ()
-            encoded.append(Sentence(place, number, text, tuple(ids), begin))
-        return encoded
+        return self._text_side.text(said_ids(row), source)
 
     def _decode_batches(
         self, batches: Sequence[list[Sentence]], options: DecodeOptions
@@ -327,6 +319,7 @@ class Translator:
                 options,
                 prefix,
                 [sentence.number for sentence in batch],
+                [graph.grammar.size_of(s.text) for s in batch] if graph.grammar else None,
             )
         except tf.errors.ResourceExhaustedError:
             if len(batch) == 1:
@@ -362,12 +355,12 @@ class Translator:
             if score <= NO_OUTPUT:
                 continue
             finished = END_OF_SENTENCE in row
-            said = row[: row.index(END_OF_SENTENCE)] if finished else _without_padding(row)
+            said = said_ids(row)
             length = len(said) + finished
             penalty = ((5 + length) / 6) ** options.alpha if penalised and finished else 1.0
             found.append(
                 Hypothesis(
-                    text=self._text(said, sentence.text),
+                    text=self._text_side.text(said, sentence.text),
                     score=score,
                     log_probability=score * penalty,
                     length=length,
@@ -376,15 +369,6 @@ class Translator:
                 )
             )
         return tuple(found)
-
-    def _text(self, ids: Sequence[int], source: str) -> str:
-        # Rows that a vocab_divisor adds to the table mean nothing; padding is not text either.
-        known = [i for i in ids if i != PADDING and i < self.target_encoder.vocab_size]
-        text = self.target_encoder.decode(known)
-        if self.problem is not None:
-            text = self.problem.finish_output(text, source)
-        # One sentence is one line, whatever the model says.
-        return text.replace("\n", " ").replace("\r", " ")
 
     def _attention(self, sentence: Sentence, output: Hypothesis) -> dict[str, np.ndarray]:
         """Attention weights of the model while it is made to say `output`."""
@@ -403,7 +387,8 @@ class Translator:
         their probabilities.
         """
         for window in windows(pairs, batch_size):
-            inputs = pad([[*self.source_encoder.encode(s.strip()), 1] for s, _ in window])
+            sources = [self._text_side.prepared(source).strip() for source, _ in window]
+            inputs = pad([[*self.source_encoder.encode(source), 1] for source in sources])
             targets = pad([[*self.target_encoder.encode(t.strip()), 1] for _, t in window])
             log_probs = [
                 tf.nn.log_softmax(model({"inputs": inputs, "targets": targets}, training=False))
@@ -413,26 +398,3 @@ class Translator:
             said = tf.gather(mean, targets, batch_dims=2).numpy()
             real = targets != PADDING
             yield from (-(said * real).sum(axis=1) / real.sum(axis=1)).tolist()
-
-
-class _LineWarnings:
-    """Warnings about single lines: the first ones in full, then a count."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def say(self, message: str) -> None:
-        self.count += 1
-        if self.count <= MOST_LINE_WARNINGS:
-            logger.warning(message)
-
-    def close(self) -> None:
-        if self.count > MOST_LINE_WARNINGS:
-            logger.warning("and %d more long lines", self.count - MOST_LINE_WARNINGS)
-
-
-def _without_padding(row: list[int]) -> list[int]:
-    end = len(row)
-    while end and row[end - 1] == PADDING:
-        end -= 1
-    return row[:end]

@@ -10,6 +10,7 @@ import pytest
 
 from keras_transformer import registry
 from keras_transformer.data import example_format, generation, tfrecord
+from keras_transformer.decoding.options import DecodeOptions
 from keras_transformer.errors import UserError
 from keras_transformer.problems.grammar import made_up_trees
 from keras_transformer.text.trees_labels import PENN_TREEBANK_LABELS, LabelInventory
@@ -188,6 +189,13 @@ def test_decoded_symbols_become_a_tree_over_the_input():
     line = problem.finish_output("S NP DT NN /NP VP VBZ /VP . /S", "The ( sleeps .")
     assert line == "(TOP (S (NP (DT The) (NN -LRB-)) (VP (VBZ sleeps)) (. .)))"
     assert problem.finish_output("S NP DT /NP", "A b") == "(TOP (S (NP (DT A)) (NN b)))"
+    assert problem.decode_report() == ""
+    problem.count_output("S NP DT NN /NP VP VBZ /VP . /S", "The ( sleeps .")
+    problem.count_output("S NP DT /NP", "A b")
+    assert problem.decode_report() == (
+        "2 sentences, 1 of them malformed before repair (50.0 %); repairs: unclosed_brackets 1,"
+        " missing_tags 1"
+    )
     assert problem.repairs == Repairs(
         sentences=2, malformed_sentences=1, unclosed_brackets=1, missing_tags=1
     )
@@ -205,6 +213,16 @@ def test_formats_and_raw_text():
     assert parse["repairs"]["malformed_sentences"] == 0
     sample = registry.problem("sample_parsing")
     assert sample.prepare_input(" a/b  (c) ") == "a/b -LRB-c-RRB-"
+
+
+def test_settings_and_defaults_of_decoding():
+    problem = registry.problem("wsj_parsing")
+    assert DecodeOptions(**problem.decode_defaults).beam_size == 21
+    assert not problem.output_has_lines
+    problem.set_decode_settings(parse_format="pretty", raw_input=True)
+    assert problem.raw_input and problem.output_has_lines
+    with pytest.raises(UserError, match="translate_ende_wmt32k has no setting parse_format"):
+        registry.problem("wmt14_ende").set_decode_settings(parse_format="tree")
 
 
 def test_labels_are_read_beside_the_vocabulary(tmp_path, caplog):
@@ -247,4 +265,5 @@ def test_sample_parsing_data(tmp_path):
         words, symbols = linearised_texts(tree)
         assert encoders["targets"].decode(encoders["targets"].encode(symbols)) == symbols
         assert problem.finish_output(symbols, words) == str(tree)
+        problem.count_output(symbols, words)
     assert problem.repairs == Repairs(sentences=20)

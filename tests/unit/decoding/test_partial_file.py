@@ -1,0 +1,25 @@
+"""Unfinished files of outputs that have several lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from keras_transformer.decoding.partial_file import PartialFile
+
+TREES = ["(TOP\n  (NP (NN a)))", "(TOP (NN b))", "", "(TOP\n  (NP\n    (NN c)))"]
+
+
+@pytest.mark.parametrize("written, kept", [(1, 0), (2, 1), (3, 2), (4, 3)])
+@pytest.mark.parametrize("torn", ["", "  (N"])
+def test_the_last_of_several_lines_is_written_again(tmp_path, written, kept, torn):
+    """Nothing tells whether a kill cut its end off."""
+    target = tmp_path / "out"
+    with PartialFile(target, {"a": 1}, indented=True) as partial:
+        partial.write(TREES[:written])
+    with partial.partial.open("a") as stream:
+        stream.write(torn)
+    with PartialFile(target, {"a": 1}, indented=True) as partial:
+        assert partial.lines == kept
+        partial.write(TREES[kept:])
+        partial.finish()
+    assert target.read_text() == "".join(f"{tree}\n" for tree in TREES)
