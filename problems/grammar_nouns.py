@@ -9,7 +9,7 @@ from typing import TypeVar
 from keras_transformer.text.trees import Tree
 
 from . import grammar_lexicon as words
-from .grammar_lexicon import Noun
+from .grammar_lexicon import Noun, Verb
 
 T = TypeVar("T")
 leaf = Tree.leaf
@@ -28,6 +28,10 @@ class NounPhrases:
         self._rng = rng
 
     def _finite_verb_phrase(self, number: str, depth: int) -> Tree:
+        """Of a relative clause; `grammar_verbs.py` has it."""
+        raise NotImplementedError
+
+    def _verb(self, verb: Verb, form: str, number: str) -> Tree:
         """Of a relative clause; `grammar_verbs.py` has it."""
         raise NotImplementedError
 
