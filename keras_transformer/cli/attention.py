@@ -1,0 +1,113 @@
+"""`kt-attention`: where a model looks, as a picture and as a page to explore."""
+
+from __future__ import annotations
+
+from keras_transformer.cli.decoding_flags import add_model_flags, load_run, require_run_dir
+from keras_transformer.cli.log import show_log
+from keras_transformer.cli.program import Flags, Program
+from keras_transformer.errors import UserError
+
+program = Program(
+    "kt-attention",
+    "shows where a trained model looks while it translates one sentence: a page for the browser"
+    " with all layers and heads, and a picture of one layer. The page is one file and needs no"
+    " network. Run directories of kt-trainer and of t2t-trainer, parsing models too.",
+    examples=[
+        'kt-attention --output_dir=runs/ende --source="Choose the file that you want to open."',
+        'kt-attention --output_dir=runs/ende --source="A house." --target="Ein Haus." --png=',
+        'kt-attention --output_dir=runs/ende --source="A house." --attention=encoder --layer=5'
+        " --heads=1,2 --png=figure.pdf",
+    ],
+)
+add_model_flags(program)
+program.string("checkpoint_path", None, "prefix of a checkpoint instead of the latest")
+program.string("source", None, "the sentence to translate")
+program.string(
+    "target",
+    None,
+    "the translation the model is made to write (a parsing model: its symbols, `S NP DT /NP …`)."
+    " Without it the best translation is decoded",
+)
+program.integer("beam_size", 4, "hypotheses kept while decoding, 1 is greedy", 1)
+program.float("alpha", 0.6, "exponent of the length penalty while decoding", 0.0)
+program.integer("extra_length", 50, "subtokens an output may have beyond its input", 0)
+program.string("html", "attention.html", "the page; empty for none")
+program.string("png", "attention.png", "the picture; .pdf and .svg work too; empty for none")
+program.enum(
+    "attention",
+    "cross",
+    ["encoder", "cross", "decoder"],
+    "what the picture shows: self-attention of the encoder or the decoder, or the decoder's"
+    " attention to the source",
+)
+program.integer("layer", None, "the layer in the picture, from 1 (default: the last)", 1)
+program.comma_list("heads", None, "heads in the picture, from 1 (default: all)")
+program.boolean("words", True, "join subtokens to words in the picture; the page has a switch")
+
+
+def run(flags: Flags) -> int | None:
+    show_log()
+    require_run_dir(flags)
+    if flags.source is None or not flags.source.strip():
+        raise UserError('--source is not given or blank: give a sentence, --source="A house."')
+    if flags.target is not None and not flags.target.strip():
+        raise UserError("--target is blank: leave it out to have a translation decoded")
+    heads = _heads(flags.heads)
+    outputs = [path for path in (flags.html, flags.png) if path]
+    if not outputs:
+        raise UserError("--html and --png are both empty: there is nothing to write")
+    for path in outputs:
+        _check_folder(path)
+    if flags.png:
+        from keras_transformer.plots.attention_picture import require_matplotlib
+
+        require_matplotlib()
+    loaded = load_run(flags, flags.checkpoint_path)
+
+    from keras_transformer.data.parsing_problem import ParsingProblem
+    from keras_transformer.decoding.options import DecodeOptions
+    from keras_transformer.decoding.translator import Translator
+    from keras_transformer.plots.attention import attention_maps
+    from keras_transformer.plots.attention_page import write_page
+    from keras_transformer.plots.attention_picture import write_picture
+
+    maps = attention_maps(
+        Translator.of_loaded(loaded),
+        flags.source,
+        flags.target,
+        DecodeOptions(flags.beam_size, flags.alpha, flags.extra_length),
+        words_at_blanks=isinstance(loaded.run.problem, ParsingProblem),
+    )
+    if flags.png:
+        layer = None if flags.layer is None else flags.layer - 1
+        write_picture(maps, flags.png, flags.attention, layer, heads, flags.words)
+    if flags.html:
+        write_page(maps, flags.html, model=loaded.checkpoints[0])
+    print(maps.target_text)
+    for path in outputs:
+        print(path)
+    return None
+
+
+def _heads(given: list[str] | None) -> list[int] | None:
+    if not given:
+        return None
+    numbers = [int(part) for part in given if part.strip().isdigit()]
+    if len(numbers) != len(given) or not all(numbers):
+        raise UserError(f"--heads={','.join(given)}: give numbers from 1 on, commas between")
+    return [number - 1 for number in dict.fromkeys(numbers)]
+
+
+def _check_folder(path: str) -> None:
+    from pathlib import Path
+
+    if Path(path).is_dir():
+        raise UserError(f"{path} is a folder: name a file")
+    if not Path(path).absolute().parent.is_dir():
+        raise UserError(f"{path} cannot be written: there is no folder {Path(path).parent}")
+
+
+main = program.main(run)
+
+if __name__ == "__main__":
+    raise SystemExit(main())
