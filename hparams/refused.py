@@ -34,7 +34,13 @@ for _name in (
 for _name in (
     "evolved_transformer_base",
     "evolved_transformer_big",
+    "imagetransformer_base",
     "transformer_librispeech",
+    "transformer_librispeech_v1",
+    "transformer_librispeech_v2",
+    "transformer_moe_2k",
+    "transformer_moe_8k",
+    "transformer_moe_12k",
     "transformer_moe_base",
     "universal_transformer_base",
     "universal_transformer_big",

@@ -15,7 +15,7 @@ from typing import Any
 from keras_transformer.data.parsing_problem import TreebankProblem
 from keras_transformer.data.problem import Encoder
 from keras_transformer.errors import UserError
-from keras_transformer.registry import register_problem
+from keras_transformer.registry import refuse_problem, register_problem
 
 logger = logging.getLogger(__name__)
 
@@ -123,3 +123,16 @@ class ParsingEnglishPtb8k(TreebankProblem):
     approx_vocab_size = 2**13
     vocab_filename = "vocab.endefr.8192"  # type: ignore[assignment]
     loss_multiplier = 2.0
+
+
+for _name in ("parsing_icelandic16k", "ice_parsing_tokens"):
+    refuse_problem(
+        _name,
+        "its Icelandic pairs were never published; turn yours into bracketed trees, a line each,"
+        " and use wsj_parsing with --train_trees and --dev_trees",
+    )
+refuse_problem(
+    "wmt_parsing_tokens_8k",
+    "it parsed with a vocabulary of translation; use parsing_english_ptb8k, its successor, with"
+    " that vocabulary as vocab.endefr.8192 in --data_dir",
+)

@@ -67,8 +67,9 @@ def load_model(
 
     Args:
         checkpoint: prefix, run directory or SavedModel directory.
-        hparams: an hparams.json (path), its contents, an HParams, or the name of a set; None looks
-            for hparams.json beside the checkpoint.
+        hparams: an hparams.json (a path; a relative one is looked for here, then beside the
+            checkpoint), its contents, an HParams, or the name of a set; None looks for hparams.json
+            beside the checkpoint.
         target_space_id: row of the target-space table (0: T2T from 1.5.2 on; 8: German before);
             None finds the row that training has moved.
         vocab_sizes: side → size of the vocabulary file, checked against the tables.
@@ -153,6 +154,9 @@ def _settings(
                 " read off the variables: name the set it was trained with (--hparams_set=...),"
                 " or give the file (--hparams_json=...)"
             )
+        beside = reader.prefix.parent / path
+        if not path.is_file() and beside.is_file():
+            path = beside
         values, origin = hparams_json.read_hparams_file(path), str(path)
     hp, found = hparams_json.translate_hparams(values, origin)
     notes += found

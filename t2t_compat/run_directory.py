@@ -77,7 +77,8 @@ def open_run_dir(
     """Opens a folder that T2T trained in.
 
     The problem is the argument's, or the one its flags name; without either, vocabulary files given
-    by name are enough. Paths of another machine in its files are passed over.
+    by name are enough, or the one vocabulary that lies in the folder. Paths of another machine in
+    its files are passed over.
 
     Raises:
         UserError: nothing T2T wrote is there, or what it does not tell is not given.
@@ -101,7 +102,10 @@ def open_run_dir(
         "targets": target_vocab_file or vocab_file,
     }
     vocab_files = {side: path for side, path in given.items() if path}
-    chosen, known_space = _problem(folder, problem, flags, vocab_files)
+    problem = problem or flags.get("problem") or flags.get("problems")
+    if not problem and not vocab_files:
+        vocab_files = _only_vocabulary(folder)
+    chosen, known_space = _problem(folder, problem, vocab_files)
     path = Path(hparams_json) if hparams_json else source / HPARAMS_FILE
     values = read_hparams_file(path) if path.is_file() or hparams_json else {}
     if not values and not hparams_set:
@@ -133,10 +137,16 @@ def _here(path: str | None) -> str | None:
     return path if path and Path(path).expanduser().is_dir() else None
 
 
+def _only_vocabulary(folder: Path) -> dict[str, str]:
+    """The vocabulary file in the folder, for both sides; nothing if there are none or several."""
+    patterns = ("vocab.*", "tokens.vocab.*")
+    found = [str(path) for pattern in patterns for path in folder.glob(pattern) if path.is_file()]
+    return {"inputs": found[0], "targets": found[0]} if len(found) == 1 else {}
+
+
 def _problem(
-    folder: Path, name: str | None, flags: dict[str, str], vocab_files: dict[str, str]
+    folder: Path, name: str | None, vocab_files: dict[str, str]
 ) -> tuple[Problem, int | None]:
-    name = name or flags.get("problem") or flags.get("problems")
     if name:
         try:
             problem = registry.problem(name)

@@ -12,6 +12,7 @@ from keras_transformer.training import checkpoints
 from tests.unit.t2t_compat.bundles import BASE_V3, GOLDEN, MODELS, TRAINER_RUN, copy_run
 
 NAMES = sorted(path.name for path in MODELS.iterdir() if path.is_dir())
+TWO_VOCABS = MODELS / "base_v1_two_vocabs"
 VOCAB = f"--vocab_file={TRAINER_RUN / 'vocab.oracle_toy_ende.256.subwords'}"
 USR_DIR = """
 from keras_transformer import Text2TextProblem, register_problem
@@ -163,7 +164,7 @@ def test_there_and_back(tmp_path, capsys):
         (["--output_dir=x", "--verify", "--reverse"], "two different jobs"),
         (["--output_dir=x", "--reverse"], "--t2t_model_dir is not given"),
         (["--output_dir=x", f"--t2t_model_dir={BASE_V3}", "--vocab_file=/gone"], "no such file"),
-        (["--output_dir=x", f"--t2t_model_dir={BASE_V3}"], "does not say which problem"),
+        (["--output_dir=x", f"--t2t_model_dir={TWO_VOCABS}"], "does not say which problem"),
         (["--output_dir=x", f"--checkpoint_path={BASE_V3}/m.ckpt-1", VOCAB], "m.ckpt-1.index is"),
         (["--output_dir=x", f"--t2t_model_dir={BASE_V3}", VOCAB], "not the vocabulary"),
     ],

@@ -118,6 +118,21 @@ def test_refused_sets_say_why_and_what_to_take(name):
         registry.hparams(name)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "evolved_transformer_base",
+        "imagetransformer_base",
+        "transformer_librispeech",
+        "transformer_moe_8k",
+        "universal_transformer_base",
+    ],
+)
+def test_sets_of_other_models_are_known_and_refused(name):
+    with pytest.raises(UserError, match=f"'{name}' is not offered: .*another model"):
+        registry.hparams(name)
+
+
 def test_an_unknown_set_ends_with_the_nearest_one():
     with pytest.raises(UserError, match="transformer_bse.*'transformer_base'"):
         registry.hparams("transformer_bse")

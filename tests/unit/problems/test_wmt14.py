@@ -53,6 +53,9 @@ def test_short_names():
         ("translate_enfr_wmt32k_with_backtranslate_fr", "text2text"),
         ("translate_ende2018_wmt32k", "translate_ende_wmt32k"),
         ("wmt_ende_bpe32k", "translate_ende_wmt_bpe32k"),
+        ("parsing_icelandic16k", "wsj_parsing"),
+        ("ice_parsing_tokens", "wsj_parsing"),
+        ("wmt_parsing_tokens_8k", "parsing_english_ptb8k"),
     ],
 )
 def test_refused_names_say_the_way_out(name, way_out):

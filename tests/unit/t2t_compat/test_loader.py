@@ -26,6 +26,19 @@ def test_a_users_variable_scope_changes_nothing(tmp_path):
     )
 
 
+def test_hparams_json_is_found_here_or_beside_the_checkpoint(tmp_path, monkeypatch):
+    prefix = next(BASE_V3.glob("*.index")).with_suffix("")
+    monkeypatch.chdir(tmp_path)
+    beside = describe_checkpoint(prefix, "hparams.json", target_space_id=0).hparams
+    assert beside.num_heads == 4
+    values = json.loads((BASE_V3 / "hparams.json").read_text())
+    (tmp_path / "hparams.json").write_text(json.dumps({**values, "num_heads": 2}))
+    here = describe_checkpoint(prefix, "hparams.json", target_space_id=0).hparams
+    assert here.num_heads == 2
+    with pytest.raises(UserError, match=r"other\.json cannot be read"):
+        describe_checkpoint(prefix, "other.json")
+
+
 @pytest.mark.parametrize(
     ("left_out", "message"),
     [

@@ -75,7 +75,18 @@ def test_two_vocabularies():
         RunDir.open(folder, source_vocab_file=str(folder / "vocab.inputs.subwords"))
 
 
-def test_without_a_problem_it_is_asked_for(run):
+def test_the_one_vocabulary_in_the_folder_needs_no_problem(run):
+    opened = RunDir.open(run)
+    assert opened.problem.name == "text2text"
+    assert opened.encoders()["targets"].vocab_size == 199
+
+
+@pytest.mark.parametrize("vocabularies", [0, 2])
+def test_without_a_problem_it_is_asked_for(run, vocabularies):
+    if vocabularies:
+        shutil.copy(run / VOCAB, run / WMT)
+    else:
+        (run / VOCAB).unlink()
     with pytest.raises(UserError, match=r"--problem=\.\.\..*--vocab_file"):
         RunDir.open(run)
 
