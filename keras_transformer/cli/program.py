@@ -6,6 +6,7 @@ Over `absl.flags` with a private `FlagValues`, so that several programs can live
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -157,6 +158,12 @@ class Program:
                 return 128 + signal.SIGINT
             except BrokenPipeError:
                 return _end_quietly_on_a_closed_pipe()
+            except OSError as error:
+                message = place_error(error)
+                if message is None:
+                    raise
+                print(f"{self.name}: {message}", file=sys.stderr, flush=True)
+                return USER_ERROR_STATUS
 
         return entry
 
@@ -176,6 +183,8 @@ class Program:
             rest = self._values([self.name, *arguments])[1:]
         except flags.Error as error:
             raise UserError(f"{error} (see {self.name} --help)") from None
+        except UnicodeError as error:
+            raise UserError(f"--flagfile is not a text file in UTF-8: {error}") from None
         if rest:
             raise UserError(
                 f"{rest[0]!r} stands alone: everything is given as --flag=value"
@@ -188,6 +197,41 @@ class Program:
             if self._values[name].present:
                 print(f"{self.name}: --{name} is ignored: {why}", file=sys.stderr, flush=True)
         return Flags(self._values)
+
+
+def place_error(error: OSError) -> str | None:
+    """A message for what the place of a file forbids; None for every other operating-system error.
+
+    Such an error may come from any write of any program: the disk fills up, or a folder that was
+    named is a file or may not be written. It is for the user to mend, and a traceback hides that.
+    """
+    way_out = _WAYS_OUT.get(error.errno or 0)
+    if way_out is None:
+        return None
+    names = [os.fsdecode(name) for name in (error.filename, error.filename2) if name is not None]
+    thing = " and ".join(names) or "a file"
+    return f"{thing} cannot be read or written: {error.strerror}; {way_out}"
+
+
+_OTHER_FOLDER = "name another folder"
+_WAYS_OUT = {
+    errno.ENOSPC: "make room there, or name a folder on another disk",
+    errno.EDQUOT: "make room there, or name a folder on another disk",
+    errno.EFBIG: "name a folder on a disk that takes larger files",
+    errno.EROFS: _OTHER_FOLDER,
+    errno.EACCES: "change its permissions, or name another folder",
+    errno.EPERM: "change its permissions, or name another folder",
+    errno.ENOENT: "make the folder that holds it, or name another",
+    errno.ENOTDIR: "a part of the path is a file; name another folder",
+    errno.EISDIR: "a file is needed where a folder is; name another",
+    errno.EEXIST: "a folder is needed where a file is; name another",
+    errno.ENAMETOOLONG: "give a shorter name",
+    errno.ELOOP: "its links lead in a circle; name another",
+    errno.EIO: "the disk or network drive fails; name a folder on another",
+    errno.ESTALE: "the network drive has gone; mount it again, or name another folder",
+    errno.EMFILE: "raise the limit on open files (ulimit -n)",
+    errno.ENFILE: "close other programs: the machine has no open file left",
+}
 
 
 def _end_quietly_on_a_closed_pipe() -> int:

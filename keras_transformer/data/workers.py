@@ -47,7 +47,8 @@ def ordered_map(
     Args:
         function: a picklable function of this package, or a `functools.partial` of one.
         arguments: picklable arguments, one task each.
-        num_workers: processes; below 2 everything runs in this process.
+        num_workers: processes, never more than there are tasks; below 2 everything runs in this
+            process.
 
     Raises:
         UserError: raised by the function, or a worker was killed.
@@ -55,13 +56,13 @@ def ordered_map(
     """
     stream = iter(arguments)
     yield from map(function, itertools.islice(stream, _FIRST_TASKS_HERE))
-    following = list(itertools.islice(stream, 1))
+    following = list(itertools.islice(stream, max(num_workers, 1)))
     stream = itertools.chain(following, stream)
     payload = _pickled(function) if num_workers > 1 and following else None
     if payload is None:
         yield from map(function, stream)
         return
-    pool = [_Worker(payload) for _ in range(num_workers)]
+    pool = [_Worker(payload) for _ in following]
     try:
         busy: list[_Worker] = []
         for worker in itertools.cycle(pool):

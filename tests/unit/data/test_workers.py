@@ -27,6 +27,19 @@ def test_the_tasks_really_run_in_other_processes():
     assert os.getpid() in elsewhere and len(elsewhere) == 3
 
 
+def test_no_more_processes_start_than_there_are_tasks(monkeypatch):
+    started = []
+
+    class Counted(workers._Worker):
+        def __init__(self, payload):
+            started.append(payload)
+            super().__init__(payload)
+
+    monkeypatch.setattr(workers, "_Worker", Counted)
+    assert list(workers.ordered_map(abs, range(-11, 0), 5000)) == list(range(11, 0, -1))
+    assert len(started) == 11 - workers._FIRST_TASKS_HERE
+
+
 def _call_without_argument(function, _):
     return function()
 

@@ -1,0 +1,54 @@
+"""What ends a program: a message and status 2 for what a user can mend, else the traceback."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import pytest
+
+from keras_transformer.cli.program import Program
+
+
+def _program(run):
+    program = Program("kt-test", "a program of the tests")
+    program.string("folder", "", "a folder")
+    return program.main(run)
+
+
+@pytest.mark.parametrize("below_a_file", ["", "x"])
+def test_a_folder_that_cannot_be_made_ends_with_a_message(tmp_path, capsys, below_a_file):
+    (tmp_path / "file").write_text("")
+    folder = tmp_path / "file" / below_a_file
+
+    assert _program(lambda flags: os.makedirs(flags.folder))([f"--folder={folder}"]) == 2
+
+    captured = capsys.readouterr()
+    message = captured.err.splitlines()
+    assert len(message) == 1 and captured.out == ""
+    assert message[0].startswith(f"kt-test: {tmp_path / 'file'}")
+    assert message[0].endswith("name another") or message[0].endswith("name another folder")
+
+
+def test_a_full_disk_ends_with_a_message(capsys):
+    def run(flags):
+        with open("/dev/full", "wb", buffering=0) as stream:
+            stream.write(b"x")
+
+    assert _program(run)([]) == 2
+    assert "No space left on device; make room there" in capsys.readouterr().err
+
+
+def test_an_error_that_no_user_causes_keeps_its_traceback():
+    def run(flags):
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        _program(run)([])
+
+
+def test_a_flagfile_that_is_not_text_is_refused(tmp_path, capsys):
+    (tmp_path / "flags").write_bytes(b"--folder=caf\xe9\n")
+
+    assert _program(lambda flags: None)([f"--flagfile={tmp_path / 'flags'}"]) == 2
+    assert "--flagfile is not a text file in UTF-8" in capsys.readouterr().err
