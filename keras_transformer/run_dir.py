@@ -83,9 +83,11 @@ class RunDir:
 
     @classmethod
     def exists(cls, path: str | os.PathLike[str]) -> bool:
-        """True if the directory was begun by `create` (or by T2T)."""
+        """True if the directory was begun by `create` (or by T2T, whose old releases wrote no
+        hparams.json)."""
         folder = Path(path)
-        return (folder / RUN_FILE).is_file() or (folder / HPARAMS_FILE).is_file()
+        known = (folder / RUN_FILE).is_file() or (folder / HPARAMS_FILE).is_file()
+        return known or any(folder.glob("model.ckpt-*.index"))
 
     @classmethod
     def open(

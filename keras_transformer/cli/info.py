@@ -25,7 +25,7 @@ program = Program(
     ],
 )
 program.string("hparams", None, "a set's name, overrides may follow: base,batch_size=1024")
-program.alias("hparams_set", "hparams")
+program.string("hparams_set", None, "a set alone, as T2T has it; --hparams holds overrides then")
 program.string("overrides", "", "changed hyperparameters, as in batch_size=1024,num_heads=4")
 program.string("problem", None, "a problem's name")
 program.integer(
@@ -53,11 +53,11 @@ def run(flags: Flags) -> int:
         registry.import_usr_dir(flags.usr_dir)
     if flags.data_dir and not flags.problem:
         raise UserError("--data_dir is given without --problem: name the problem of its shards")
-    if flags.plot_schedule and not flags.hparams:
+    if flags.plot_schedule and not (flags.hparams or flags.hparams_set):
         raise UserError("--plot_schedule is given without --hparams: name the set to be drawn")
     if flags.problem:
         return _show(flags, *_problem(flags))
-    if flags.hparams:
+    if flags.hparams or flags.hparams_set:
         return _show(flags, *_hparams_set(flags))
     names = {
         "problems": {name: registry.describe_problem(name) for name in registry.problem_names()},
@@ -76,7 +76,14 @@ def _show(flags: Flags, content: dict[str, Any], text: str) -> int:
 def _settings(flags: Flags) -> tuple[str, HParams]:
     from keras_transformer import registry
 
-    name, overrides = registry.split_set_and_overrides(flags.hparams or "base")
+    default = "" if flags.hparams_set else "base"
+    name, overrides = registry.split_set_and_overrides(flags.hparams or default)
+    if flags.hparams_set and name:
+        raise UserError(
+            f"--hparams_set={flags.hparams_set} and --hparams={flags.hparams} both name a set:"
+            " give one"
+        )
+    name = flags.hparams_set or name
     if not name:
         raise UserError(f"--hparams={flags.hparams} names no set: write NAME or NAME,a=b")
     hp = registry.hparams(name, overrides)

@@ -11,7 +11,7 @@ from keras_transformer.cli.problem_flags import problem_options
 from keras_transformer.cli.program import Flags
 from keras_transformer.config import HParams
 from keras_transformer.errors import UserError
-from keras_transformer.run_dir import RunDir, write_text_atomically
+from keras_transformer.run_dir import HPARAMS_FILE, RunDir, write_text_atomically
 
 if TYPE_CHECKING:
     from keras_transformer.data.problem import Problem
@@ -67,14 +67,20 @@ def _existing(flags: Flags) -> RunDir:
         for name in ("vocab_file", "source_vocab_file", "target_vocab_file")
         if getattr(flags, name)
     }
+    # What a run directory of T2T may not say; old releases kept no settings but in flags.txt.
+    settings: dict[str, str] = {}
+    if not (Path(flags.output_dir) / HPARAMS_FILE).is_file():
+        name, overrides = registry.split_set_and_overrides(flags.hparams or "")
+        settings = {"hparams_set": flags.hparams_set or name, "overrides": overrides}
     run = RunDir.open(
         flags.output_dir,
         usr_dir=flags.usr_dir or None,
-        # For a run directory of T2T that does not say it.
         problem=flags.problem,
         data_dir=flags.data_dir,
+        **settings,
         **vocabularies,
     )
+    is_named = run.is_t2t and bool(settings)
     if run.is_t2t and flags.schedule in TRAINS:
         run = registry.t2t_compat().adopt(run, data_dir=flags.data_dir, usr_dir=flags.usr_dir)
     if flags.problem:
@@ -90,7 +96,8 @@ def _existing(flags: Flags) -> RunDir:
                 f"--problem is {mine}, but {flags.output_dir} was begun with {stored}: a run"
                 " directory has one problem; give another --output_dir"
             )
-    if not (flags.hparams or flags.hparams_set):
+    # A set that was just used to read T2T's checkpoint is meant as that release meant it.
+    if is_named or not (flags.hparams or flags.hparams_set):
         return run
     hparams, set_name = _settings(flags, run.hparams_set)
     differences = run.hparams.differences(hparams)

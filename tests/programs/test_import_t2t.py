@@ -127,6 +127,31 @@ def test_training_goes_on_in_a_copy(tmp_path, usr_dir):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("said_by", ["flags.txt", "the command line"])
+def test_a_run_without_hparams_json_is_taken_over(tmp_path, usr_dir, said_by):
+    run = copy_run(TRAINER_RUN, tmp_path / "run")
+    (run / "hparams.json").unlink()
+    settings = ["--hparams_set=transformer_base", "--hparams=hidden_size=32,num_heads=4"]
+    flags = [
+        f"--output_dir={run}",
+        f"--usr_dir={usr_dir}",
+        "--problem=oracle_toy_ende",
+        f"--data_dir={GOLDEN / 'data_pipeline' / 'data'}",
+        "--schedule=train",
+        "--train_steps=250",
+    ]
+    if said_by == "flags.txt":
+        (run / "flags.txt").write_text("\n".join(settings) + "\n")
+    else:
+        flags += settings
+    assert trainer.main(flags) == 0
+    assert checkpoints.all_steps(run) == [250]
+    assert (run / "run.json").is_file() and (run / "t2t" / "model.ckpt-250.index").is_file()
+    written = json.loads((run / "hparams.json").read_text())
+    assert (written["num_heads"], written["filter_size"]) == (4, 64)
+
+
+@pytest.mark.slow
 def test_averages_of_t2t_checkpoints_decode(tmp_path):
     run = copy_run(TRAINER_RUN, tmp_path / "run")
     for path in run.glob("model.ckpt-250.*"):

@@ -53,6 +53,17 @@ def test_an_overridden_row_is_no_longer_the_tables(capsys):
     assert found["hparams"]["batch_size"]["value"] == 1024
 
 
+def test_a_set_and_overrides_as_t2t_has_them(capsys):
+    alone = _json(capsys, "--hparams_set=transformer_base")
+    assert (alone["hparams_set"], alone["hparams"]["batch_size"]["value"]) == (
+        "transformer_base",
+        4096,
+    )
+    changed = _json(capsys, "--hparams_set=transformer_base", "--hparams=batch_size=1024")
+    assert changed["hparams"]["batch_size"]["value"] == 1024
+    assert changed["hparams"]["layer_preprocess_sequence"]["value"] == "n"
+
+
 def test_two_vocabularies(capsys):
     found = _json(capsys, "--hparams=parsing", "--source_vocab_size=16000", "--vocab_size=128")
     assert found["vocab_size"] == {"inputs": 16000, "targets": 128}
@@ -77,6 +88,7 @@ def test_plots_the_schedule(tmp_path):
         (["--hparams=transformer_tpu"], "is not offered"),
         (["--hparams=base,hiden_size=3"], "did you mean hidden_size?"),
         (["--hparams=batch_size=3"], "names no set"),
+        (["--hparams_set=base", "--hparams=big"], "both name a set"),
         (["--hparams=base", "--vocab_size=0"], "vocab_size"),
         (["--data_dir=x"], "--data_dir is given without --problem"),
         (["--plot_schedule=x.png"], "--plot_schedule is given without --hparams"),
