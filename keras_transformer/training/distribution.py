@@ -23,7 +23,7 @@ def strategy(logical_cpus: int = 0, gpus: int | None = None) -> tf.distribute.St
         gpus: use at most that many GPUs; None: all there are.
 
     Returns:
-        TensorFlow's default strategy for one device, `MirroredStrategy` for several.
+        `MirroredStrategy`, over one device too: measured, it costs nothing there.
 
     Raises:
         UserError: more GPUs are asked for than there are, or devices are asked for after
@@ -31,11 +31,7 @@ def strategy(logical_cpus: int = 0, gpus: int | None = None) -> tf.distribute.St
     """
     if logical_cpus > 1:
         _cut_cpu(logical_cpus)
-        devices = [f"/CPU:{number}" for number in range(logical_cpus)]
-        # NCCL, the default, is for GPUs only.
-        return tf.distribute.MirroredStrategy(
-            devices, cross_device_ops=tf.distribute.ReductionToOneDevice()
-        )
+        return _mirrored_cpus(logical_cpus)
     found = tf.config.list_physical_devices("GPU")
     if gpus is not None and gpus > len(found):
         raise UserError(f"{gpus} GPUs are asked for, but TensorFlow finds {len(found)} here")
@@ -48,7 +44,17 @@ def strategy(logical_cpus: int = 0, gpus: int | None = None) -> tf.distribute.St
             tf.config.experimental.set_memory_growth(device, True)
     except RuntimeError as error:
         raise UserError(f"devices must be chosen before TensorFlow is used: {error}") from None
-    return tf.distribute.MirroredStrategy() if len(used) > 1 else tf.distribute.get_strategy()
+    if not used:
+        return _mirrored_cpus(1)
+    return tf.distribute.MirroredStrategy([f"/GPU:{number}" for number in range(len(used))])
+
+
+def _mirrored_cpus(number: int) -> tf.distribute.Strategy:
+    # NCCL, the default, is for GPUs only.
+    return tf.distribute.MirroredStrategy(
+        [f"/CPU:{each}" for each in range(number)],
+        cross_device_ops=tf.distribute.ReductionToOneDevice(),
+    )
 
 
 def _cut_cpu(number: int) -> None:
