@@ -28,9 +28,11 @@ program.string(
     "the translation the model is made to write (a parsing model: its symbols, `S NP DT /NP …`)."
     " Without it the best translation is decoded",
 )
-program.integer("beam_size", 4, "hypotheses kept while decoding, 1 is greedy", 1)
-program.float("alpha", 0.6, "exponent of the length penalty while decoding", 0.0)
-program.integer("extra_length", 50, "subtokens an output may have beyond its input", 0)
+program.integer("beam_size", None, "hypotheses kept while decoding, 1 is greedy (default 4)", 1)
+program.float("alpha", None, "exponent of the length penalty (default 0.6)", 0.0)
+program.integer(
+    "extra_length", None, "subtokens an output may have beyond its input (default 50)", 0
+)
 program.string("html", "attention.html", "the page; empty for none")
 program.string("png", "attention.png", "the picture; .pdf and .svg work too; empty for none")
 program.enum(
@@ -65,17 +67,19 @@ def run(flags: Flags) -> int | None:
     loaded = load_run(flags, flags.checkpoint_path)
 
     from keras_transformer.data.parsing_problem import ParsingProblem
-    from keras_transformer.decoding.options import DecodeOptions
     from keras_transformer.decoding.translator import Translator
     from keras_transformer.plots.attention import attention_maps
     from keras_transformer.plots.attention_page import write_page
     from keras_transformer.plots.attention_picture import write_picture
 
+    translator = Translator.of_loaded(loaded)
+    given = {name: getattr(flags, name) for name in ("beam_size", "alpha", "extra_length")}
+    changes = {name: value for name, value in given.items() if value is not None}
     maps = attention_maps(
-        Translator.of_loaded(loaded),
+        translator,
         flags.source,
         flags.target,
-        DecodeOptions(flags.beam_size, flags.alpha, flags.extra_length),
+        translator.default_options.replace(**changes),
         words_at_blanks=isinstance(loaded.run.problem, ParsingProblem),
     )
     if flags.png:

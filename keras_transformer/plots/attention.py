@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_transformer.decoding.options import DecodeOptions
 from keras_transformer.errors import UserError
 from keras_transformer.plots.attention_words import Labels, label
 from keras_transformer.text.reserved_tokens import EOS_ID, PAD_ID
 
 if TYPE_CHECKING:
+    from keras_transformer.decoding.options import DecodeOptions
     from keras_transformer.decoding.translator import Translator
 
 KINDS = ("encoder", "cross", "decoder")
@@ -100,7 +100,7 @@ def attention_maps(
         source: as for `Translator.translate`, which prepares it as the problem wants it.
         target: as the target encoder reads it (for parsing models the symbols, not a tree).
             None: the best translation is decoded.
-        options: of that decoding; None for the defaults.
+        options: of that decoding; None for the problem's defaults.
         words_at_blanks: see `attention_words.label`.
 
     Raises:
@@ -109,7 +109,8 @@ def attention_maps(
     """
     if len(translator.models[0]) > 1:
         raise UserError("attention weights are those of one model: give one checkpoint_path")
-    encoded = translator.encode([source], options or DecodeOptions())
+    options = options or translator.default_options
+    encoded = translator.encode([source], options)
     if not encoded:
         raise UserError("the source is blank: attention needs words to look at")
     if target is not None and not target.strip():

@@ -80,13 +80,14 @@ def test_a_parsing_model(capsys):
         f"--target_vocab_file={PARSING / 'vocab.targets.subwords'}",
         "--target_space_id=16",
     ]
-    given = ["--source=The old house .", "--target=S NP DT NN /NP /S"]
+    given = ["--source=The house (old) .", "--target=S NP DT NN /NP /S"]
     assert main([*flags, *given, "--png="]) == 0
     assert capsys.readouterr().out.splitlines() == ["S NP DT NN /NP /S", "attention.html"]
     data = data_of("attention.html")
     looking, looked_at = data["axes"]["cross"]
     assert names_of(looking) == ["S", "NP", "DT", "NN", "/NP", "/S", "<EOS>"]
-    assert names_of(looked_at) == ["The", "old", "house", ".", "<EOS>"]
+    # Brackets are what the model reads them as.
+    assert names_of(looked_at) == ["The", "house", "-LRB-old-RRB-", ".", "<EOS>"]
 
 
 @pytest.mark.parametrize(
