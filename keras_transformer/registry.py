@@ -181,6 +181,13 @@ def hparams(name: str, overrides: str = "") -> HParams:
             " (kt-info lists all; --usr_dir adds your own)"
         )
     values = _hparams[name]()
+    from keras_transformer.config import HParams
+
+    if not isinstance(values, HParams):
+        raise UserError(
+            f"hparams set {name!r}: {_hparams[name].__module__}.{_hparams[name].__qualname__}"
+            f" returns {values!r}; it must return HParams"
+        )
     return values.override(overrides) if overrides else values
 
 
@@ -236,11 +243,14 @@ def import_usr_dir(path: str) -> None:
         importlib.import_module(folder.name)
     except UserError:
         raise
-    except Exception as error:
-        where = traceback.extract_tb(error.__traceback__)[-1]
+    except (Exception, SystemExit) as error:
+        if isinstance(error, SyntaxError):
+            file, line, text = error.filename, error.lineno, error.msg
+        else:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            file, line, text = where.filename, where.lineno, str(error)
         raise UserError(
-            f"--usr_dir={path}: {where.filename}, line {where.lineno}:"
-            f" {type(error).__name__}: {error}"
+            f"--usr_dir={path}: {file}, line {line}: {type(error).__name__}: {text}"
         ) from error
     finally:
         sys.path.remove(str(folder.parent))

@@ -7,6 +7,7 @@ Over `absl.flags` with a private `FlagValues`, so that several programs can live
 from __future__ import annotations
 
 import errno
+import io
 import os
 import re
 import signal
@@ -145,10 +146,12 @@ class Program:
 
         def entry(argv: Sequence[str] | None = None) -> int:
             arguments = list(sys.argv[1:] if argv is None else argv)
-            if any(a in ("--help", "-help", "-h", "--helpfull") for a in arguments):
-                return self._print(self.help())
-            quiet_tensorflow()
+            _print_what_the_terminal_cannot_show_as_escapes()
             try:
+                if any(a in ("--help", "-help", "-h", "--helpfull") for a in arguments):
+                    print(self.help(), end="", flush=True)
+                    return 0
+                quiet_tensorflow()
                 return run(self._parse(arguments)) or 0
             except UserError as error:
                 print(f"{self.name}: {error}", file=sys.stderr, flush=True)
@@ -166,14 +169,6 @@ class Program:
                 return USER_ERROR_STATUS
 
         return entry
-
-    def _print(self, text: str) -> int:
-        try:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            return _end_quietly_on_a_closed_pipe()
-        return 0
 
     def _parse(self, arguments: list[str]) -> Flags:
         self._values.unparse_flags()
@@ -197,6 +192,12 @@ class Program:
             if self._values[name].present:
                 print(f"{self.name}: --{name} is ignored: {why}", file=sys.stderr, flush=True)
         return Flags(self._values)
+
+
+def _print_what_the_terminal_cannot_show_as_escapes() -> None:
+    # A locale without the letter, or half of a surrogate pair, must not end hours of work.
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def place_error(error: OSError) -> str | None:

@@ -37,6 +37,13 @@ def save_figure(figure: Any, path: str, flag: str) -> None:
       UserError: the ending names no image format, or the file cannot be written.
     """
     target = Path(path)
+    if not target.suffix:
+        raise UserError(
+            f"{flag}={path} ends in no image format: give a file's name that does, plot.png or"
+            " plot.svg for instance"
+        )
+    if target.is_dir():
+        raise UserError(f"{flag}={path} is a folder: give the name of a file in it")
     temporary = target.with_name(f".{target.name}.tmp{target.suffix}")
     try:
         figure.savefig(temporary, dpi=120)

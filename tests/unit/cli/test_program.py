@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
+import sys
 
 import pytest
 
@@ -37,6 +39,22 @@ def test_a_full_disk_ends_with_a_message(capsys):
 
     assert _program(run)([]) == 2
     assert "No space left on device; make room there" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["Ü", "\\udcff"])
+def test_what_the_locale_cannot_show_is_printed_as_an_escape(monkeypatch, text):
+    shown = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(shown, encoding="ascii"))
+
+    assert _program(lambda flags: print(text, flush=True))([]) == 0
+    assert shown.getvalue() == text.encode("ascii", "backslashreplace") + b"\n"
+
+
+def test_help_into_a_full_disk_ends_with_a_message(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.FileIO("/dev/full", "w")))
+
+    assert _program(lambda flags: None)(["--help"]) == 2
+    assert "No space left on device" in capsys.readouterr().err
 
 
 def test_an_error_that_no_user_causes_keeps_its_traceback():
