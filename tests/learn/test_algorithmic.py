@@ -12,7 +12,7 @@ from keras_transformer.decoding.translator import Translator
 
 SETTINGS = (
     "tiny,hidden_size=64,filter_size=128,num_hidden_layers=1,num_heads=4,batch_size=1024,"
-    "batch_shuffle_size=16,learning_rate_warmup_steps=200,layer_prepostprocess_dropout=0.0,"
+    "batch_shuffle_size=16,learning_rate_warmup_steps=200,learning_rate_constant=2.0,layer_prepostprocess_dropout=0.0,"
     "attention_dropout=0.0,relu_dropout=0.0"
 )
 

@@ -28,8 +28,8 @@ def loaded_run(name: str) -> LoadedRun:
         "source_vocab_file": str(folder / record["input_vocab_file"]),
         "target_vocab_file": str(folder / record["target_vocab_file"]),
     }
-    options = {**files, "target_space_id": record["target_space_id"]}
-    return load_models(folder, encoder_options=files, t2t_options=options)
+    options = {"target_space_id": record["target_space_id"]}
+    return load_models(folder, vocabularies=files, t2t_options=options)
 
 
 def ids_of(loaded: LoadedRun, folder: Path, beam_size: int) -> list[tuple[list[int], float]]:
