@@ -55,7 +55,7 @@ program.string(
 )
 program.integer("min_steps", 0, "with --translations_dir: leave earlier steps out", lower_bound=0)
 program.string("plot", None, "with --translations_dir: draw scores over steps into this image")
-program.boolean("json", False, "prints one JSON object, a measure's name to its score")
+program.boolean("json", False, "prints one JSON object: each measure, or the steps of a folder")
 
 
 def run(flags: Flags) -> int:
@@ -111,7 +111,7 @@ def _score_checkpoints(flags: Flags, measures: list[str]) -> int:
             {"step": step, **{score.measure: score.as_dict() for score in scores}}
             for step, scores in rows
         ]
-        print(json.dumps(steps, indent=1))
+        print(json.dumps({"steps": steps}, indent=1))
     else:
         print(checkpoint_table(rows))
     return 0

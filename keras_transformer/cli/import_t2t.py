@@ -145,11 +145,12 @@ def _verify(flags: Flags) -> int:
     )
     path = flags.parity_file or Path(flags.output_dir) / parity.PARITY_FILE
     rows = parity.verify(loaded.models[0][0], path, loaded.run.hparams.label_smoothing)
+    agrees = all(row.agrees for row in rows)
     if flags.json:
-        print(json.dumps([vars(row) for row in rows]))
+        print(json.dumps({"agrees": agrees, "compared": [vars(row) for row in rows]}))
     else:
         print("\n".join(row.line() for row in rows))
-    return 0 if all(row.agrees for row in rows) else 1
+    return 0 if agrees else 1
 
 
 def _reverse(flags: Flags) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 from keras_transformer.cli.log import show_log
@@ -85,6 +86,7 @@ program.string("eval_early_stopping_metric", "loss", "figure of the evaluation t
 program.float("eval_early_stopping_metric_delta", 0.1, "least change that counts", 0)
 program.boolean("eval_early_stopping_metric_minimize", True, "smaller is better")
 program.string("checkpoint_path", "", "--schedule=evaluate: this one instead of the newest")
+program.boolean("json", False, "--schedule=evaluate: print the figures as one JSON object")
 add_problem_flags(program)
 program.alias("t2t_usr_dir", "usr_dir")
 program.alias("warm_start_from", "init_from")
@@ -94,11 +96,23 @@ program.ignored("worker_gpu_memory_fraction", "memory is taken as it is needed")
 program.ignored("worker_id", "there is one worker")
 program.ignored("tfdbg", "use --on_nan")
 program.ignored("registry_help", "see kt-info")
-program.refused("worker_replicas", "one machine trains; use its GPUs, or --simulate_replicas")
-program.refused("ps_replicas", "there are no parameter servers; all devices hold the weights")
+for name in (
+    *("master", "sync", "ps_gpu", "ps_job", "worker_job", "gpu_order", "iterations_per_loop"),
+    *("daisy_chain_variables", "locally_shard_to_cpu", "log_device_placement", "dbgprofile"),
+    *("intra_op_parallelism_threads", "inter_op_parallelism_threads", "enable_graph_rewriter"),
+    *("tpu_num_shards", "tpu_infeed_sleep_secs", "use_tpu_estimator", "disable_ffmpeg"),
+):
+    program.ignored(name, "it changes no result here")
+program.refused("worker_replicas", "one machine trains; use its GPUs, or --simulate_replicas", "1")
+program.refused("ps_replicas", "there are no parameter servers; all devices hold the weights", "0")
 program.refused("use_tpu", "this program runs on CPUs and GPUs")
 program.refused("keep_checkpoint_every_n_hours", "see --keep_checkpoint_max")
 program.refused("xla_compile", "use --jit")
+program.refused("hparams_range", "settings are searched by starting one run for each")
+program.refused("autotune", "settings are searched by starting one run for each")
+program.refused("cloud_mlengine", "start it on the machine that is to train")
+program.refused("export_saved_model", "use kt-exporter")
+program.refused("eval_run_autoregressive", "use --eval_bleu")
 program.refused("gpu_automatic_mixed_precision", "use --precision=float16 or bfloat16")
 
 
@@ -106,6 +120,8 @@ def run(flags: Flags) -> int | None:
     show_log()
     if not flags.output_dir:
         raise UserError("--output_dir is not given: name the run directory")
+    if flags.json and flags.schedule != "evaluate":
+        raise UserError("--json is for --schedule=evaluate; training writes train_log.jsonl")
     from keras_transformer.cli.training_run import open_or_create, train_options
 
     run_dir, data_dir = open_or_create(flags)
@@ -116,7 +132,9 @@ def run(flags: Flags) -> int | None:
         run_dir, data_dir, train_options(flags), evaluates_during_training=flags.schedule != "train"
     )
     if flags.schedule == "evaluate":
-        trainer.evaluate(flags.checkpoint_path or None)
+        figures = trainer.evaluate(flags.checkpoint_path or None)
+        if flags.json:
+            print(json.dumps(figures))
         return None
     if flags.schedule == "continuous_eval":
         return trainer.evaluate_continuously()

@@ -86,7 +86,7 @@ def test_a_folder_of_translations_gives_a_line_for_each_step(capsys, tmp_path):
     assert lines[2].split()[0] == "1000"
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert main([*arguments, "--measure=t2t_cased", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["steps"]
     assert [row["step"] for row in rows] == [200, 1000]
     assert rows[0]["t2t_cased"]["score"] == pytest.approx(100.0)
 

@@ -106,11 +106,12 @@ def test_the_best_checkpoint_is_kept_apart(trained):
 
 @pytest.mark.slow
 def test_evaluation_alone(trained, capfd):
-    assert main([f"--output_dir={trained}", "--schedule=evaluate"]) == 0
-    line = capfd.readouterr().err
+    assert main([f"--output_dir={trained}", "--schedule=evaluate", "--json"]) == 0
+    out, line = capfd.readouterr()
     assert "step 6, dev: loss" in line and "teacher-forced, not BLEU" in line
     first, again = log_of(trained, "eval")[-2:]
     assert again["loss"] == pytest.approx(first["loss"], rel=1e-5)
+    assert json.loads(out)["loss"] == again["loss"]
 
 
 @pytest.mark.slow
@@ -142,6 +143,10 @@ def test_another_problem_in_the_same_directory_is_refused(trained, capfd):
         (["--output_dir={new}", "--hparams_set=tiny", "--hparams=base"], "both name a set"),
         (["--output_dir={new}", "--schedule=evaluate"], "no such run directory"),
         (["--output_dir={new}", "--use_tpu=true"], "--use_tpu does not exist here"),
+        (["--output_dir={new}", "--autotune"], "one run for each"),
+        # Harmless flags of T2T, with and without a value, leave what follows them alone.
+        (["--generate_data", "--ps_replicas=0", "--output_dir={new}", "--nouse_tpu"], "no set"),
+        (["--output_dir={new}", "--json"], "--json is for --schedule=evaluate"),
         (["--output_dir={new}", "--train_steps=-1"], "train_steps"),
     ],
 )
