@@ -64,7 +64,7 @@ class Program:
         self._values = flags.FlagValues()
         self._order: list[str] = []
         self._ignored: dict[str, str] = {}
-        self._refused: dict[str, str] = {}
+        self._refused: dict[str, tuple[str, str]] = {}
 
     def string(self, name: str, default: str | None, help: str) -> None:
         self._order.append(name)
@@ -117,12 +117,19 @@ class Program:
     def ignored(self, name: str, why: str) -> None:
         """A Tensor2Tensor flag that means nothing here: accepted with one warning."""
         self._ignored[name] = why
-        flags.DEFINE_string(name, None, why, flag_values=self._values)
+        self._any_value(name, why)
 
-    def refused(self, name: str, way_out: str) -> None:
-        """A Tensor2Tensor flag whose effect does not exist here: refused with the way out."""
-        self._refused[name] = way_out
-        flags.DEFINE_string(name, None, way_out, flag_values=self._values)
+    def refused(self, name: str, way_out: str, default: str = "false") -> None:
+        """A Tensor2Tensor flag whose effect does not exist here: refused with the way out, unless
+        its value is Tensor2Tensor's default."""
+        self._refused[name] = (way_out, default)
+        self._any_value(name, way_out)
+
+    def _any_value(self, name: str, help: str) -> None:
+        """A flag of any type: `--name`, `--noname` (read as true, false) or `--name=value`."""
+        flag: flags.Flag = flags.Flag(flags.ArgumentParser(), None, name, None, help)
+        flag.boolean = True
+        flags.DEFINE_flag(flag, self._values)
 
     def help(self) -> str:
         """The text of `--help`, at most 100 columns wide."""
@@ -185,8 +192,9 @@ class Program:
                 f"{rest[0]!r} stands alone: everything is given as --flag=value"
                 f" (see {self.name} --help)"
             )
-        for name, way_out in self._refused.items():
-            if self._values[name].present:
+        for name, (way_out, default) in self._refused.items():
+            flag = self._values[name]
+            if flag.present and str(flag.value).lower() != default:
                 raise UserError(f"--{name} does not exist here: {way_out}")
         for name, why in self._ignored.items():
             if self._values[name].present:
