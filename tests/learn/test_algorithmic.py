@@ -26,7 +26,7 @@ def test_learns(problem, tmp_path):
             f"--hparams={SETTINGS}",
             f"--data_dir={tmp_path / 'data'}",
             f"--output_dir={tmp_path / 'run'}",
-            "--train_steps=800",
+            "--train_steps=1200",
         ]
     )
     assert status == 0
