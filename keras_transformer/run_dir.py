@@ -113,6 +113,7 @@ class RunDir:
             return registry.t2t_compat().open_run_dir(folder, usr_dir=usr_dir, **t2t_options)
         record = _read_json(folder / RUN_FILE)
         try:
+            _check_types(record)
             stored_usr_dir = record.get("usr_dir") or ""
             if usr_dir or (stored_usr_dir and Path(stored_usr_dir).is_dir()):
                 registry.import_usr_dir(usr_dir or stored_usr_dir)
@@ -296,6 +297,17 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise UserError(f"{path} is not a JSON object; restore it from a copy")
     return value
+
+
+def _check_types(record: Mapping[str, Any]) -> None:
+    """Raises TypeError or KeyError where a value of run.json is not of the type `create` writes."""
+    types = {"problem": str, "options": dict, "vocabularies": dict, "target_space_id": int}
+    for name, kind in types.items():
+        if not isinstance(record[name], kind):
+            raise TypeError(f"{name} is {record[name]!r}")
+    for side, vocabulary in record["vocabularies"].items():
+        if side not in SIDES or not isinstance(vocabulary, dict):
+            raise TypeError(f"vocabularies holds {side!r}: {vocabulary!r}")
 
 
 def read_hparams(folder: Path) -> HParams:

@@ -177,6 +177,10 @@ def _target(flags: Flags, hparams: DecodeHparams, loaded: LoadedRun, base: str) 
             options.alpha,
         )
     path = _shard(path, hparams)
+    if Path(path).exists() and Path(base).exists() and Path(path).samefile(base):
+        raise UserError(
+            f"--decode_to_file={path} is the input itself, which would be lost: name another file"
+        )
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     return path
 

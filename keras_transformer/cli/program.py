@@ -174,6 +174,16 @@ class Program:
                     raise
                 print(f"{self.name}: {message}", file=sys.stderr, flush=True)
                 return USER_ERROR_STATUS
+            except Exception as error:
+                if not _is_damaged_data(error):
+                    raise
+                print(
+                    f"{self.name}: a file of the data is cut off or damaged: {error}; make the"
+                    " data again with kt-datagen in an empty --data_dir, or restore it from a copy",
+                    file=sys.stderr,
+                    flush=True,
+                )
+                return USER_ERROR_STATUS
 
         return entry
 
@@ -206,6 +216,13 @@ def _print_what_the_terminal_cannot_show_as_escapes() -> None:
     # A locale without the letter, or half of a surrogate pair, must not end hours of work.
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _is_damaged_data(error: Exception) -> bool:
+    # By name: a program that has not loaded TensorFlow must not load it to compare classes.
+    return type(error).__name__ == "DataLossError" and type(error).__module__.startswith(
+        "tensorflow."
+    )
 
 
 def place_error(error: OSError) -> str | None:

@@ -28,6 +28,10 @@ def open_or_create(flags: Flags) -> tuple[RunDir, str]:
     Raises:
         UserError: a flag is missing, or contradicts what the run directory was begun with.
     """
+    if not 0 <= flags.random_seed < 2**32:
+        raise UserError(
+            f"--random_seed={flags.random_seed}: a seed is a whole number from 0 to 2**32 - 1"
+        )
     if flags.usr_dir:
         registry.import_usr_dir(flags.usr_dir)
     if RunDir.exists(flags.output_dir):

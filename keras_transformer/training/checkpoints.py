@@ -197,6 +197,13 @@ def candidates(run_dir: str | os.PathLike[str]) -> Iterator[str]:
             logger.warning("%s is damaged: trying the one before it", candidate)
 
 
+def traces(run_dir: str | os.PathLike[str]) -> bool:
+    """Whether a checkpoint was ever finished here: one is listed, or the index of one is there."""
+    names = os.listdir(run_dir) if os.path.isdir(run_dir) else []
+    index = re.compile(re.escape(PREFIX) + r"-\d+\.index$")
+    return _named_in_list_file(run_dir) is not None or any(map(index.match, names))
+
+
 def latest(run_dir: str | os.PathLike[str]) -> str | None:
     """Prefix of the newest checkpoint that is whole; None if there is none.
 

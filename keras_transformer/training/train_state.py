@@ -86,7 +86,8 @@ class TrainState:
         A damaged one is passed over with a warning.
 
         Raises:
-            UserError: the newest is an average, does not fit the model, or all are damaged.
+            UserError: the newest is an average, does not fit the model, or all are damaged or
+                gone.
         """
         damaged = None
         for prefix in checkpoints.candidates(run_dir):
@@ -98,6 +99,11 @@ class TrainState:
                 logger.warning("%s; trying the one before it", error)
         if damaged is not None:
             raise UserError(f"every checkpoint in {run_dir} is damaged: {damaged}")
+        if checkpoints.traces(run_dir):
+            raise UserError(
+                f"{run_dir} was trained before, but no checkpoint there is whole, and beginning at"
+                " step 0 would hide that: restore one from a copy, or give another --output_dir"
+            )
         return None
 
     def _load(self, prefix: str) -> None:

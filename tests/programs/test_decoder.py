@@ -347,6 +347,16 @@ def test_mistakes(capsys, flags, message):
     assert message in capsys.readouterr().err
 
 
+def test_the_input_is_never_the_output(tmp_path, capsys):
+    text = tmp_path / "text"
+    text.write_text("a b\n")
+    (tmp_path / "link").symlink_to(text)
+    for output in (text, tmp_path / "link"):
+        assert main([*MODEL, f"--decode_from_file={text}", f"--decode_to_file={output}"]) == 2
+        assert "is the input itself, which would be lost" in capsys.readouterr().err
+    assert text.read_text() == "a b\n"
+
+
 def test_interactive(monkeypatch, capsys):
     feed(monkeypatch, "ns=2\nZoë describes the child.\nns=x\nq\n")
     decode("--decode_interactive")

@@ -57,6 +57,19 @@ def test_help_into_a_full_disk_ends_with_a_message(monkeypatch, capsys):
     assert "No space left on device" in capsys.readouterr().err
 
 
+def test_a_shard_cut_off_ends_with_a_message(tmp_path, capsys):
+    import tensorflow as tf
+
+    shard = tmp_path / "shard"
+    with tf.io.TFRecordWriter(str(shard)) as writer:
+        writer.write(b"a record")
+    shard.write_bytes(shard.read_bytes()[:-5])
+
+    assert _program(lambda flags: print(list(tf.data.TFRecordDataset(str(shard)))))([]) == 2
+    message = capsys.readouterr().err
+    assert "cut off or damaged" in message and "Traceback" not in message
+
+
 def test_an_error_that_no_user_causes_keeps_its_traceback():
     def run(flags):
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))

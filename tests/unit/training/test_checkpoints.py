@@ -111,6 +111,18 @@ def test_a_damaged_newest_one_is_passed_over(tmp_path, file, damage, caplog):
     assert re.search(r"model\.ckpt-2.*trying the one before", caplog.text)
 
 
+@pytest.mark.parametrize("file", ["index", "data-00000-of-00001"])
+@pytest.mark.parametrize("damage", [truncate, Path.unlink])
+def test_a_lost_only_checkpoint_leaves_a_trace(tmp_path, file, damage):
+    assert not checkpoints.traces(tmp_path)
+    checkpoints.save(tmp_path, 1, tensors(1.0))
+    damage(tmp_path / f"model.ckpt-1.{file}")
+    assert checkpoints.latest(tmp_path) is None
+    assert checkpoints.traces(tmp_path)
+    (tmp_path / "checkpoint").unlink()
+    assert checkpoints.traces(tmp_path) == (tmp_path / "model.ckpt-1.index").exists()
+
+
 def test_changed_bytes_are_found_when_read(tmp_path):
     prefix = checkpoints.save(tmp_path, 1, tensors(1.0))
     data = tmp_path / "model.ckpt-1.data-00000-of-00001"

@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.config import HParams
+from keras_transformer.errors import UserError
 from keras_transformer.model.transformer import Transformer
 from keras_transformer.training import checkpoints, train_log
 from keras_transformer.training.interruption import Interruption
@@ -77,6 +78,15 @@ def test_all_steps(state, tmp_path):
     assert [(checkpoints.step_of(prefix), last) for prefix, last in seen] == [(4, False), (6, True)]
     assert [e["step"] for e in train_log.events(tmp_path, "train")] == [2, 4, 6]
     assert said.startswith("step 1: loss ") and "step 6/6 " in said
+
+
+def test_a_run_whose_checkpoints_are_lost_does_not_begin_anew(state, tmp_path):
+    assert state.restore(tmp_path) is None
+    prefix = state.save(tmp_path)
+    os.remove(f"{prefix}.data-00000-of-00001")
+
+    with pytest.raises(UserError, match="was trained before, but no checkpoint there is whole"):
+        state.restore(tmp_path)
 
 
 def test_the_end_of_the_data(state, tmp_path):
