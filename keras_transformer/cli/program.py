@@ -197,6 +197,10 @@ class Program:
             raise UserError(f"{error} (see {self.name} --help)") from None
         except UnicodeError as error:
             raise UserError(f"--flagfile is not a text file in UTF-8: {error}") from None
+        for name in self._values:
+            value = self._values[name].value
+            if isinstance(value, float) and value != value:  # bounds let NaN through
+                raise UserError(f"--{name}=nan is not a number (see {self.name} --help)")
         if rest:
             raise UserError(
                 f"{rest[0]!r} stands alone: everything is given as --flag=value"

@@ -70,6 +70,14 @@ def test_a_shard_cut_off_ends_with_a_message(tmp_path, capsys):
     assert "cut off or damaged" in message and "Traceback" not in message
 
 
+def test_nan_is_no_value_of_a_flag(capsys):
+    program = Program("kt-test", "a program of the tests")
+    program.float("seconds", 1.0, "a time", 0)
+
+    assert program.main(lambda flags: None)(["--seconds=nan"]) == 2
+    assert "--seconds=nan is not a number" in capsys.readouterr().err
+
+
 def test_an_error_that_no_user_causes_keeps_its_traceback():
     def run(flags):
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
