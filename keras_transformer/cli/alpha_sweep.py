@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import logging
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ MEASURE = "sacrebleu"
 
 
 def run_sweep(flags: Flags, options: DecodeOptions) -> str:
-    """Decodes the development set once per beam size and returns the table of BLEU.
+    """Decodes the development set once per beam size; the table of BLEU, or JSON with `--json`.
 
     Args:
         flags: the decoder's.
@@ -63,6 +64,15 @@ def run_sweep(flags: Flags, options: DecodeOptions) -> str:
             found = bleu.score(texts, references, MEASURE)
             scores[beam_size, alpha] = found.score
             signature = found.signature
+    if flags.json:
+        rows = [
+            {"beam_size": beam, "alpha": alpha, "score": score}
+            for (beam, alpha), score in scores.items()
+        ]
+        best = max(rows, key=lambda row: row["score"])
+        return json.dumps(
+            {"measure": MEASURE, "signature": signature, "rows": rows, "best": best}, indent=1
+        )
     return f"{table(scores)}\n{MEASURE} of {len(sources)} sentences: {signature}"
 
 

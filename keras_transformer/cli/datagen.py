@@ -30,7 +30,7 @@ program.string(
     "tmp_dir", "/tmp/t2t_datagen", "folder of the corpora; what is missing is downloaded to it"
 )
 program.integer(
-    "num_shards", 0, "training shards instead of the problem's own number (0: its own)", 0
+    "num_shards", 0, "training shards instead of the problem's own number (0: its own)", 0, 10000
 )
 program.integer("max_cases", 0, "use only the first so many pairs of each split (0: all)", 0)
 program.integer("random_seed", 429459, "seed of the shuffle of each shard")

@@ -74,7 +74,10 @@ for name in ("log_decode_results", "decode_in_memory", "use_last_position_only",
     program.ignored(name, "it changes no output here")
 program.ignored("disable_grappler_optimizations", "it changes no output here")
 program.refused("decode_reference", "give --reference with a sweep, or score with kt-bleu")
-program.refused("worker_id", "give --decode_hparams=shards=<n>,shard_id=<i>")
+program.refused("worker_id", "give --decode_hparams=shards=<n>,shard_id=<i>", "0")
+program.ignored("worker_gpu", "all GPUs are used")
+program.ignored("schedule", "there is one way to decode")
+program.refused("use_tpu", "decoding runs on GPUs and CPUs")
 
 
 def run(flags: Flags) -> int | None:

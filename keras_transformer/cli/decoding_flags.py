@@ -185,6 +185,7 @@ def load_run(flags: Flags, checkpoint_path: str | None) -> LoadedRun:
     from keras_transformer.decoding.loading import load_models
 
     vocabularies = {name: getattr(flags, name) for name in _VOCABULARIES}
+    hparams_set, overrides = set_and_overrides(flags)
     first = (checkpoint_path or "").partition(",")[0] or None
     loaded = load_models(
         flags.output_dir,
@@ -193,9 +194,9 @@ def load_run(flags: Flags, checkpoint_path: str | None) -> LoadedRun:
         vocabularies={"data_dir": flags.data_dir, **vocabularies},
         t2t_options={
             "problem": flags.problem,
-            "hparams_set": flags.hparams_set,
+            "hparams_set": hparams_set,
             "hparams_json": flags.hparams_json,
-            "overrides": flags.hparams,
+            "overrides": overrides,
             "checkpoint_path": first,
             "target_space_id": flags.target_space_id,
         },
@@ -203,6 +204,14 @@ def load_run(flags: Flags, checkpoint_path: str | None) -> LoadedRun:
     if not loaded.run.is_t2t:
         _check_against_run(flags, loaded)
     return loaded
+
+
+def set_and_overrides(flags: Flags) -> tuple[str | None, str]:
+    """The set and the overrides meant by --hparams_set and --hparams=base,batch_size=1024."""
+    from keras_transformer import registry
+
+    name, overrides = registry.split_set_and_overrides(flags.hparams or "")
+    return flags.hparams_set or name or None, overrides
 
 
 def _check_against_run(flags: Flags, loaded: LoadedRun) -> None:
@@ -214,10 +223,11 @@ def _check_against_run(flags: Flags, loaded: LoadedRun) -> None:
     if flags.problem:
         name = registry.problem(flags.problem, **run.problem.options).full_name
         told.append(("problem", name, run.problem.full_name))
-    if flags.hparams_set and run.hparams_set:
-        told.append(("hparams_set", flags.hparams_set, run.hparams_set))
-    if flags.hparams and "=" in flags.hparams:
-        changed = run.hparams.override(flags.hparams)
+    hparams_set, overrides = set_and_overrides(flags)
+    if hparams_set and run.hparams_set:
+        told.append(("hparams_set", hparams_set, run.hparams_set))
+    if overrides:
+        changed = run.hparams.override(overrides)
         told += [(name, theirs, mine) for name, mine, theirs in run.hparams.differences(changed)]
     for name, given, stored in told:
         if given != stored:

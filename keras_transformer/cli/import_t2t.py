@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+from keras_transformer.cli.decoding_flags import set_and_overrides
 from keras_transformer.cli.program import Flags, Program
 from keras_transformer.errors import UserError
 
@@ -101,13 +102,14 @@ def _import(flags: Flags) -> None:
     from keras_transformer.t2t_compat.importing import REPORT_FILE, import_run
     from keras_transformer.t2t_compat.run_directory import open_run_dir
 
+    hparams_set, overrides = set_and_overrides(flags)
     opened = open_run_dir(
         folder,
         usr_dir=flags.usr_dir,
         problem=flags.problem,
-        hparams_set=flags.hparams_set,
+        hparams_set=hparams_set,
         hparams_json=flags.hparams_json,
-        overrides=flags.hparams,
+        overrides=overrides,
         checkpoint_path=flags.checkpoint_path,
         data_dir=flags.data_dir,
         vocab_file=flags.vocab_file,

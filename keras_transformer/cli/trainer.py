@@ -65,7 +65,7 @@ program.enum(
 )
 program.boolean("jit", False, "compile with XLA (one compilation for each shape of batch)")
 program.integer("gpus", None, "GPUs to use; default: all; batch_size is for each", 0)
-program.integer("logical_cpus", 0, "cut the CPU into so many devices, to try several out", 0)
+program.integer("logical_cpus", 0, "cut the CPU into so many devices, to try several out", 0, 64)
 program.integer(
     "simulate_replicas",
     1,

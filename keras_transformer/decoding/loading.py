@@ -89,6 +89,10 @@ def find_checkpoints(
         prefix: str | None = given.removesuffix(".index")
         if Path(given).is_dir():
             prefix = checkpoints.latest(given)
+            if prefix is None and checkpoints.traces(given):
+                raise UserError(
+                    f"every checkpoint in {given} is damaged or cut off: restore one from a copy"
+                )
             if prefix is None:
                 raise UserError(
                     f"{given} holds no checkpoint: train first, or name one with --checkpoint_path"

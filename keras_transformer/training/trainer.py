@@ -32,6 +32,7 @@ from keras_transformer.training.evaluation import Evaluator
 from keras_transformer.training.interruption import Interruption
 from keras_transformer.training.loop import Ending, Loop, LoopSettings
 from keras_transformer.training.progress import Screen
+from keras_transformer.training.run_lock import run_lock
 from keras_transformer.training.train_log import TrainLog
 from keras_transformer.training.train_state import TrainState
 from keras_transformer.training.train_step import TrainStep
@@ -154,10 +155,11 @@ class Trainer:
             Why it ended, and the exit status: 0, or 130 (Ctrl-C) and 143 (SIGTERM) after saving.
 
         Raises:
-            UserError: the newest checkpoint is an average, does not fit, or all are damaged.
+            UserError: the newest checkpoint is an average, does not fit, or all are damaged, or
+                another trainer is at work here.
             DivergedError: loss or gradient is not finite and training is to stop.
         """
-        with Interruption() as interruption:
+        with Interruption() as interruption, run_lock(self.run.path):
             state = self._state()
             run_dir, goal = self.run.path, self.options.loop.train_steps
             restored = state.restore(run_dir)

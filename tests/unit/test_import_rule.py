@@ -25,7 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "text": set(),
     "layers": set(),
     "config": set(),
-    "registry": set(),
+    "registry": {"config"},
     "scoring": {"text"},
     "data": {"text"},
     "model": {"layers", "config"},
