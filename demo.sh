@@ -27,5 +27,5 @@ kt-decoder --output_dir="$folder/averaged" --decode_from_file="$source" \
 echo
 echo "Ten sentences of the test set (s), their translation (t) and the reference (r):"
 paste -d '\n' "$source" "$translation" "$reference" |
-    awk 'NR > 30 { exit } { print substr("str", (NR - 1) % 3 + 1, 1) "  " $0 } NR % 3 == 0 { print "" }'
+    awk 'NR > 30 { next } { print substr("str", (NR - 1) % 3 + 1, 1) "  " $0 } NR % 3 == 0 { print "" }'
 kt-bleu --translation="$translation" --reference="$reference"
