@@ -11,9 +11,9 @@ from keras_transformer.cli import trainer
 from keras_transformer.decoding.translator import Translator
 
 SETTINGS = (
-    "tiny,hidden_size=64,filter_size=128,num_hidden_layers=1,num_heads=4,batch_size=1024,"
-    "batch_shuffle_size=16,learning_rate_warmup_steps=200,learning_rate_constant=2.0,layer_prepostprocess_dropout=0.0,"
-    "attention_dropout=0.0,relu_dropout=0.0"
+    "tiny,hidden_size=64,filter_size=128,num_hidden_layers=2,num_heads=4,batch_size=1024,"
+    "batch_shuffle_size=16,learning_rate_constant=1.0,learning_rate_warmup_steps=300,"
+    "layer_prepostprocess_dropout=0.0,attention_dropout=0.0,relu_dropout=0.0"
 )
 
 
@@ -26,7 +26,7 @@ def test_learns(problem, tmp_path):
             f"--hparams={SETTINGS}",
             f"--data_dir={tmp_path / 'data'}",
             f"--output_dir={tmp_path / 'run'}",
-            "--train_steps=1200",
+            "--train_steps=1000",
         ]
     )
     assert status == 0
