@@ -65,6 +65,8 @@ def test_a_very_long_line_is_named_and_spoils_no_other(decode, tmp_path, caplog)
 
 def test_lines_that_are_missing_are_no_success(tmp_path):
     class Forgetful:
+        problem = None
+
         def translate(self, lines, options, first_number=0):
             return (Translation(line, (EMPTY,)) for line in list(lines)[:-1])
 
