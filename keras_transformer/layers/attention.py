@@ -1,5 +1,7 @@
 """Scaled dot-product attention for several heads (paper 3.2), with T2T's numbers.
 
+With a neighbourhood it is the restricted self-attention of the paper's section 4.
+
 Shapes: B sentences, Q querying positions, M positions looked at, H heads, d model width,
 a and c the total widths of keys and of values; K beams and L cached positions in decoding.
 """
@@ -13,6 +15,7 @@ import tensorflow as tf
 
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.linear import Linear, Shape, multiply_rows, restore_rows
+from keras_transformer.layers.neighbourhood import Neighbourhood
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -33,22 +36,28 @@ class MultiHeadAttention(keras.layers.Layer):
       dropout_broadcast_axes: axes of [B, H, Q, M] along which they share one decision.
       use_bias: biases in the four projections, as in T2T's checkpoints of 2017.
       initializer_gain: scale of the kernels' initial variance.
+      neighbourhood: positions to each side that self-attention sees, r, in time and memory of
+        r · M; 0: all.
+      causal: with a neighbourhood: only the positions before are seen.
 
     Call arguments:
       queries: float [B, Q, d].
       memory: float [B, M, d], looked at by all queries; None for self-attention.
       bias: float32, added to the logits, of a shape that broadcasts to [B, H, Q, M]: -1e9 where
         a query must not look, 0 elsewhere. A row of nothing but -1e9 gives uniform weights, so
-        all outputs are finite.
+        all outputs are finite. With a neighbourhood the bias is made of blocks, [B · b, 1, w, W],
+        and holds `masks.neighbourhood_bias`; b blocks, w positions in each, W in its window.
       training: dropout is applied only when true.
       return_weights: whether the weights are returned too.
 
     Returns:
       [B, Q, d] in the compute dtype; with `return_weights` also the weights, float32
-      [B, H, Q, M], before dropout.
+      [B, H, Q, M], before dropout; with a neighbourhood those of blocks, [B · b, H, w, W], see
+      `Neighbourhood.square`.
 
     Raises:
-      ValueError: a width is no multiple of the number of heads.
+      ValueError: a width is no multiple of the number of heads; a neighbourhood meets another
+        sequence as memory, or no bias.
     """
 
     def __init__(
@@ -60,6 +69,8 @@ class MultiHeadAttention(keras.layers.Layer):
         dropout_broadcast_axes: tuple[int, ...] = (),
         use_bias: bool = False,
         initializer_gain: float = 1.0,
+        neighbourhood: int = 0,
+        causal: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(autocast=False, **kwargs)
@@ -74,6 +85,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.value_width = value_width
         self.use_bias = use_bias
         self.initializer_gain = initializer_gain
+        self.neighbourhood = Neighbourhood(neighbourhood, causal) if neighbourhood else None
         self.supports_masking = True
         self.query = self._linear(key_width, "query")
         self.key = self._linear(key_width, "key")
@@ -105,6 +117,9 @@ class MultiHeadAttention(keras.layers.Layer):
         training: bool | None = None,
         return_weights: bool = False,
     ) -> Any:
+        near = self.neighbourhood
+        if near and (memory is not None or bias is None):
+            raise ValueError("with a neighbourhood attention is self-attention and needs a bias")
         queries = tf.cast(queries, self.compute_dtype)
         if memory is None:
             query, key, value = self._project(queries, self.query, self.key, self.value)
@@ -112,6 +127,8 @@ class MultiHeadAttention(keras.layers.Layer):
             query = self.query(queries)
             memory = tf.cast(memory, self.compute_dtype)
             key, value = self._project(memory, self.key, self.value)
+        if near:
+            query, key, value = near.blocks(query), near.windows(key), near.windows(value)
         outputs, weights = self._attend(
             self._split_heads(query),
             self._split_heads(key),
@@ -120,6 +137,8 @@ class MultiHeadAttention(keras.layers.Layer):
             training,
         )
         outputs = self._join_heads(outputs)
+        if near:
+            outputs = near.sequence(outputs, tf.shape(queries)[1])
         return (outputs, weights) if return_weights else outputs
 
     def project_memory(self, memory: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -262,4 +281,6 @@ class MultiHeadAttention(keras.layers.Layer):
             "dropout_broadcast_axes": list(self.dropout.broadcast_axes),
             "use_bias": self.use_bias,
             "initializer_gain": self.initializer_gain,
+            "neighbourhood": self.neighbourhood.reach if self.neighbourhood else 0,
+            "causal": self.neighbourhood is not None and self.neighbourhood.causal,
         }

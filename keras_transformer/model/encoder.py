@@ -27,7 +27,7 @@ class EncoderLayer(Block):
     def __init__(self, settings: Any, **kwargs: Any) -> None:
         super().__init__(settings, **kwargs)
         settings, dtype = self.settings, self.dtype_policy
-        self.self_attention = settings.attention("self_attention", dtype)
+        self.self_attention = settings.self_attention(dtype, causal=False)
         self.before_self_attention = settings.before("self_attention", dtype)
         self.after_self_attention = settings.after("self_attention", dtype)
         self.feed_forward = settings.feed_forward(dtype)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from keras_transformer.layers.neighbourhood import Neighbourhood
+
 FORBIDDEN = -1e9
 
 
@@ -22,14 +24,20 @@ def causal_bias(length: tf.Tensor) -> tf.Tensor:
     return _bias(positions[:, tf.newaxis] < positions)[tf.newaxis, tf.newaxis]
 
 
-def neighbourhood_bias(length: tf.Tensor, reach: int) -> tf.Tensor:
-    """Hides what is more than `reach` positions away: [1, 1, length, length].
+def neighbourhood_bias(neighbourhood: Neighbourhood, like: tf.Tensor) -> tf.Tensor:
+    """Hides what is out of reach in restricted self-attention.
 
-    The paper's restricted self-attention (end of section 4) with a neighbourhood to both sides.
+    Args:
+      neighbourhood: how far it sees.
+      like: any tensor [B, L, …].
+
+    Returns:
+      [B · b, 1, w, W], b blocks of w positions, W positions of a window. The other biases fit it
+      when they are made of `neighbourhood.blocks` and `neighbourhood.windows` of ids or segments.
     """
-    positions = tf.range(length)
-    distance = tf.abs(positions[:, tf.newaxis] - positions)
-    return _bias(distance > reach)[tf.newaxis, tf.newaxis]
+    shape = tf.shape(like)
+    hidden = tf.logical_not(neighbourhood.is_seen(shape[1]))
+    return tf.tile(_bias(hidden)[:, tf.newaxis], [shape[0], 1, 1, 1])
 
 
 def segment_bias(query_segments: tf.Tensor, memory_segments: tf.Tensor) -> tf.Tensor:
@@ -44,6 +52,13 @@ def segment_bias(query_segments: tf.Tensor, memory_segments: tf.Tensor) -> tf.Te
     """
     differ = tf.not_equal(query_segments[:, :, tf.newaxis], memory_segments[:, tf.newaxis, :])
     return _bias(differ)[:, tf.newaxis]
+
+
+def own_sentence_bias(segments: tf.Tensor, neighbourhood: Neighbourhood | None = None) -> tf.Tensor:
+    """`segment_bias` of a row's sentences for self-attention, in blocks with a neighbourhood."""
+    if neighbourhood is None:
+        return segment_bias(segments, segments)
+    return segment_bias(neighbourhood.blocks(segments), neighbourhood.windows(segments))
 
 
 def _bias(hidden: tf.Tensor) -> tf.Tensor:

@@ -32,11 +32,21 @@ class SublayerSettings:
     relu_dropout: float = 0.0
     relu_dropout_axes: tuple[int, ...] = ()
     attention_bias: bool = False
+    neighbourhood: int = 0
     norm_epsilon: float = 1e-6
     initializer_gain: float = 1.0
 
-    def attention(self, name: str, dtype: Any) -> MultiHeadAttention:
-        """An attention sub-layer."""
+    def self_attention(self, dtype: Any, causal: bool) -> MultiHeadAttention:
+        """A self-attention sub-layer; with a neighbourhood it is restricted to it."""
+        return self._attention("self_attention", dtype, self.neighbourhood, causal)
+
+    def cross_attention(self, dtype: Any) -> MultiHeadAttention:
+        """A sub-layer of attention to another sequence."""
+        return self._attention("cross_attention", dtype)
+
+    def _attention(
+        self, name: str, dtype: Any, neighbourhood: int = 0, causal: bool = False
+    ) -> MultiHeadAttention:
         return MultiHeadAttention(
             self.num_heads,
             self.key_width,
@@ -45,6 +55,8 @@ class SublayerSettings:
             dropout_broadcast_axes=self.attention_dropout_axes,
             use_bias=self.attention_bias,
             initializer_gain=self.initializer_gain,
+            neighbourhood=neighbourhood,
+            causal=causal,
             dtype=dtype,
             name=name,
         )

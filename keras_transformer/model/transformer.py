@@ -38,6 +38,7 @@ import tensorflow as tf
 from keras_transformer.errors import UserError
 from keras_transformer.layers.dropout import Dropout, drop_symbols, dropout_noise
 from keras_transformer.layers.embedding import Embedding, TargetSpaceEmbedding
+from keras_transformer.layers.neighbourhood import Neighbourhood
 from keras_transformer.layers.position import LearnedPositions, TimingSignal
 from keras_transformer.model import masks
 from keras_transformer.model.decoder import Cache, Decoder
@@ -158,6 +159,8 @@ class Transformer(keras.Model):
         self.zero_feed_forward_at_padding = zero_feed_forward_at_padding
         self.hidden_size = hidden_size
         self.neighbourhood = neighbourhood
+        self.source_neighbourhood = Neighbourhood(neighbourhood) if neighbourhood else None
+        self.target_neighbourhood = Neighbourhood(neighbourhood, True) if neighbourhood else None
 
         dtype = self.dtype_policy
         equal_vocabularies = source_vocab_size == target_vocab_size
@@ -210,6 +213,7 @@ class Transformer(keras.Model):
             relu_dropout=relu_dropout,
             relu_dropout_axes=tuple(relu_dropout_axes),
             attention_bias=attention_bias,
+            neighbourhood=neighbourhood,
             norm_epsilon=norm_epsilon,
             initializer_gain=initializer_gain,
         )
@@ -337,12 +341,14 @@ class Transformer(keras.Model):
             x = self._embedding("targets")(targets)
             x = tf.pad(x, [[0, 0], [1, 0], [0, 0]])[:, :-1]
             x = self._add_positions("targets", x, inputs.get("targets_position"))
-            bias = masks.causal_bias(tf.shape(targets)[1])
-            if self.neighbourhood:
-                bias += masks.neighbourhood_bias(tf.shape(targets)[1], self.neighbourhood)
+            near = self.target_neighbourhood
+            if near:
+                bias = masks.neighbourhood_bias(near, targets)
+            else:
+                bias = masks.causal_bias(tf.shape(targets)[1])
             if "targets_segmentation" in inputs:
                 segments = inputs["targets_segmentation"]
-                bias += masks.segment_bias(segments, segments)
+                bias += masks.own_sentence_bias(segments, near)
                 memory_bias = masks.segment_bias(segments, inputs["inputs_segmentation"])
             x, decoder_weights = self.decoder(
                 self.input_dropout(x, training=training),
@@ -354,7 +360,7 @@ class Transformer(keras.Model):
             logits = x if return_states else self._softmax().logits(x)
         if return_attention:
             weights.update({f"decoder/{name}": each for name, each in decoder_weights.items()})
-            return logits, weights
+            return logits, self._square(weights, inputs)
         return logits
 
     @_without_autograph
@@ -373,7 +379,7 @@ class Transformer(keras.Model):
         if target_space_id is not None:
             features["target_space_id"] = _as_tensor(target_space_id)
         memory, _, weights = self._encode(features, training)
-        return (memory, weights) if return_attention else memory
+        return (memory, self._square(weights, features)) if return_attention else memory
 
     def _encode(
         self, features: Features, training: bool | None
@@ -385,14 +391,16 @@ class Transformer(keras.Model):
             space = features.get("target_space_id", tf.constant(self.target_space_id))
             x += self.target_space_embedding(space)
         x = self._add_positions("inputs", x, features.get("inputs_position"))
-        memory_bias = bias = masks.padding_bias(inputs)
+        near = self.source_neighbourhood
+        memory_bias = masks.padding_bias(inputs)
+        bias = masks.padding_bias(near.windows(inputs)) if near else memory_bias
         keep = tf.not_equal(inputs, 0)
         if "inputs_segmentation" in features:
             segments = features["inputs_segmentation"]
-            bias = masks.segment_bias(segments, segments)
+            bias = masks.own_sentence_bias(segments, near)
             keep = tf.not_equal(segments, 0)
-        if self.neighbourhood:
-            bias += masks.neighbourhood_bias(tf.shape(inputs)[1], self.neighbourhood)
+        if near:
+            bias += masks.neighbourhood_bias(near, inputs)
         memory, weights = self.encoder(
             self.input_dropout(x, training=training),
             bias=bias,
@@ -400,6 +408,18 @@ class Transformer(keras.Model):
             training=training,
         )
         return memory, memory_bias, {f"encoder/{name}": each for name, each in weights.items()}
+
+    def _square(self, weights: dict[str, tf.Tensor], inputs: Features) -> dict[str, tf.Tensor]:
+        """Attention weights over whole sequences; restricted self-attention has them in blocks."""
+        for side, near in (
+            ("encoder", self.source_neighbourhood),
+            ("decoder", self.target_neighbourhood),
+        ):
+            for name in weights:
+                if near and name.startswith(side) and name.endswith("/self_attention"):
+                    ids = inputs["inputs" if side == "encoder" else "targets"]
+                    weights[name] = near.square(weights[name], tf.shape(ids)[1])
+        return weights
 
     def _ids(self, ids: Any, name: str, training: bool | None) -> tf.Tensor:
         if ids.shape.rank is not None and ids.shape.rank != 2:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.layers.neighbourhood import Neighbourhood
 from keras_transformer.model import masks
 
 GOLDEN = np.load(Path(__file__).parents[2] / "golden" / "attention" / "attention.npz")
@@ -32,10 +33,19 @@ def test_causal_is_that_of_t2t():
 
 
 def test_neighbourhood():
-    np.testing.assert_array_equal(
-        masks.neighbourhood_bias(4, 1)[0, 0] / -1e9,
-        [[0, 0, 1, 1], [0, 0, 0, 1], [1, 0, 0, 0], [1, 1, 0, 0]],
-    )
+    near = Neighbourhood(1, shortest_block=2)
+    bias = masks.neighbourhood_bias(near, tf.zeros([2, 3]))
+    assert bias.shape == (4, 1, 2, 4)
+    # Two blocks, the second with one position and one outside the sentence; alike for both rows.
+    first, second = [[1, 0, 0, 1], [1, 0, 0, 0]], [[0, 0, 1, 1], [1, 0, 1, 1]]
+    np.testing.assert_array_equal(bias[:, 0] / -1e9, [first, second] * 2)
+
+
+def test_sentences_of_a_row_in_blocks():
+    near = Neighbourhood(1, shortest_block=2)
+    bias = masks.own_sentence_bias(tf.constant([[1, 1, 2, 2]]), near)
+    hidden = [[[1, 0, 0, 1], [1, 0, 0, 1]], [[1, 0, 0, 1], [1, 0, 0, 1]]]
+    np.testing.assert_array_equal(bias[:, 0] / -1e9, hidden)
 
 
 def test_segments():

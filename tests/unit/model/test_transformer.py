@@ -382,6 +382,40 @@ def test_restricted_self_attention(reach):
     assert cache["self"]["layer_0"]["keys"].shape[3] == min(reach + 1, TARGETS.shape[1])
 
 
+def test_restricted_self_attention_in_blocks():
+    """Rows long enough for several blocks, packed: decoding and each sentence alone agree."""
+    model = make(overrides="self_attention_neighbourhood=5")
+    random = np.random.default_rng(1)
+    inputs, targets = random.integers(2, 12, (2, 2, 150)).astype("int32")
+    logits, weights = model({"inputs": inputs, "targets": targets}, return_attention=True)
+    for name in ("encoder/layer_0/self_attention", "decoder/layer_0/self_attention"):
+        assert weights[name].shape == (2, 2, 150, 150)
+        np.testing.assert_allclose(
+            tf.reduce_sum(weights[name], -1), np.ones((2, 2, 150)), atol=1e-5
+        )
+        far = np.abs(np.arange(150) - np.arange(150)[:, None]) > 5
+        assert not weights[name].numpy()[:, :, far].any()
+    cache, ids = model.start_decoding(inputs), np.zeros((2, 1), "int32")
+    for step in range(150):
+        stepped, cache = model.decode_step(tf.constant(ids), tf.constant(step), cache)
+        np.testing.assert_allclose(stepped[:, 0], logits[:, step], atol=2e-5)
+        ids = targets[:, step : step + 1]
+    # The same two sentences in one row of 300, and with padding behind them.
+    packed = {
+        "inputs": inputs.reshape(1, -1),
+        "targets": targets.reshape(1, -1),
+        "inputs_segmentation": np.repeat([[1, 2]], 150, axis=1).astype("int32"),
+        "targets_segmentation": np.repeat([[1, 2]], 150, axis=1).astype("int32"),
+        "inputs_position": np.tile(np.arange(150, dtype="int32"), 2)[None],
+        "targets_position": np.tile(np.arange(150, dtype="int32"), 2)[None],
+    }
+    # The second sentence's first position reads what stands before it in the row, not zeros.
+    joined = model(packed)
+    np.testing.assert_allclose(joined[0, :150], logits[0], atol=2e-5)
+    padded = model({"inputs": np.pad(inputs, [(0, 0), (0, 90)]), "targets": targets})
+    np.testing.assert_allclose(padded, logits, atol=2e-5)
+
+
 @pytest.mark.parametrize("call", ["call", "encode", "decode"])
 def test_ids_of_a_wrong_rank_are_refused(call):
     model = make()
