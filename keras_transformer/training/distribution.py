@@ -1,7 +1,8 @@
 """Devices: which strategy, and how a global batch is shared out.
 
 The input pipeline gives one stream of global batches. Each replica takes its own block of rows, so
-N devices see the very batches one device would. Rows of padding fill a batch up to a multiple of
+N devices see the very batches one device would, whether they are in one process or in several
+(`workers.py`). Rows of padding fill a batch up to a multiple of
 the replicas (as T2T does in evaluation); they weigh nothing, and no device is left without a row.
 """
 
@@ -13,29 +14,75 @@ from typing import Any
 import tensorflow as tf
 
 from keras_transformer.errors import UserError
+from keras_transformer.training.cluster import Cluster
 
 
-def strategy(logical_cpus: int = 0, gpus: int | None = None) -> tf.distribute.Strategy:
-    """The strategy for the devices of this machine.
+def strategy(
+    logical_cpus: int = 0, gpus: int | None = None, cluster: Cluster | None = None
+) -> tf.distribute.Strategy:
+    """The strategy for the devices of this machine, and of all machines of a cluster.
 
     Args:
         logical_cpus: cut the CPU into that many devices, to try out several replicas; 0: don't.
         gpus: use at most that many GPUs; None: all there are.
+        cluster: the processes to train with, as `TF_CONFIG` names them. The call comes back when
+            all of them have made it.
 
     Returns:
-        `MirroredStrategy`, over one device too: measured, it costs nothing there.
+        `MirroredStrategy`, over one device too: measured, it costs nothing there. With a cluster
+        `MultiWorkerMirroredStrategy` over the GPUs of all its processes or, without GPUs, one
+        CPU of each.
 
     Raises:
         UserError: more GPUs are asked for than there are, or devices are asked for after
             TensorFlow has started.
     """
     if logical_cpus > 1:
-        _cut_cpu(logical_cpus)
+        cut_cpu(logical_cpus)
         return _mirrored_cpus(logical_cpus)
+    number = _use_gpus(gpus)
+    if cluster is not None:
+        return _multi_worker()
+    if not number:
+        return _mirrored_cpus(1)
+    return tf.distribute.MirroredStrategy([f"/GPU:{each}" for each in range(number)])
+
+
+def _multi_worker() -> tf.distribute.Strategy:
+    try:
+        # It reads the variable TF_CONFIG, as the cluster was read.
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    except RuntimeError as error:
+        if "program startup" not in str(error):
+            raise
+        raise UserError(
+            "several workers must be connected before TensorFlow is used, and this process has"
+            " prepared the run with it: the run directory is ready now, so start all again"
+        ) from None
+
+
+def tpu_strategy(name: str) -> tf.distribute.Strategy:
+    """`TPUStrategy` over the TPU of that name or address; `local` on a TPU machine. Untested.
+
+    Raises:
+        UserError: it cannot be reached.
+    """
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=name)
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+    except (ValueError, RuntimeError, OSError, tf.errors.OpError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UserError(f"--tpu={name} cannot be used: {reason}") from None
+    return tf.distribute.TPUStrategy(resolver)
+
+
+def _use_gpus(wanted: int | None) -> int:
+    """Shows TensorFlow as many GPUs as are wanted; how many these are."""
     found = tf.config.list_physical_devices("GPU")
-    if gpus is not None and gpus > len(found):
-        raise UserError(f"{gpus} GPUs are asked for, but TensorFlow finds {len(found)} here")
-    used = found if gpus is None else found[:gpus]
+    if wanted is not None and wanted > len(found):
+        raise UserError(f"{wanted} GPUs are asked for, but TensorFlow finds {len(found)} here")
+    used = found if wanted is None else found[:wanted]
     try:
         if used != found:
             tf.config.set_visible_devices(used, "GPU")
@@ -44,9 +91,7 @@ def strategy(logical_cpus: int = 0, gpus: int | None = None) -> tf.distribute.St
             tf.config.experimental.set_memory_growth(device, True)
     except RuntimeError as error:
         raise UserError(f"devices must be chosen before TensorFlow is used: {error}") from None
-    if not used:
-        return _mirrored_cpus(1)
-    return tf.distribute.MirroredStrategy([f"/GPU:{number}" for number in range(len(used))])
+    return len(used)
 
 
 def _mirrored_cpus(number: int) -> tf.distribute.Strategy:
@@ -57,7 +102,12 @@ def _mirrored_cpus(number: int) -> tf.distribute.Strategy:
     )
 
 
-def _cut_cpu(number: int) -> None:
+def cut_cpu(number: int) -> None:
+    """Makes so many devices of the CPU, to try out what several do.
+
+    Raises:
+        UserError: TensorFlow has started with fewer.
+    """
     cpu = tf.config.list_physical_devices("CPU")[0]
     try:
         tf.config.set_logical_device_configuration(

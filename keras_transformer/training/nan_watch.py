@@ -21,6 +21,11 @@ class DivergedError(RuntimeError):
     """Loss or gradient is not finite and training was to stop; the message says where to look."""
 
 
+def batch_path(run_dir: str | os.PathLike[str], step: int) -> str:
+    """Where the batch of a bad step is kept."""
+    return os.path.join(run_dir, f"nan_batch-{step}.npz")
+
+
 def save_batch(
     run_dir: str | os.PathLike[str],
     step: int,
@@ -32,7 +37,7 @@ def save_batch(
     Returns:
         Path of the `.npz`: arrays `<batch number>/<feature>`.
     """
-    path = os.path.join(run_dir, f"nan_batch-{step}.npz")
+    path = batch_path(run_dir, step)
     arrays: dict[str, Any] = {
         f"{n}/{k}": np.asarray(v) for n, b in enumerate(batches) for k, v in b.items()
     }
