@@ -84,10 +84,10 @@ class RunDir:
     @classmethod
     def exists(cls, path: str | os.PathLike[str]) -> bool:
         """True if the directory was begun by `create` (or by T2T, whose old releases wrote no
-        hparams.json)."""
+        hparams.json). A `create` that was killed leaves hparams.json alone, without T2T's flags."""
         folder = Path(path)
-        known = (folder / RUN_FILE).is_file() or (folder / HPARAMS_FILE).is_file()
-        return known or any(folder.glob("model.ckpt-*.index"))
+        by_t2t = (folder / HPARAMS_FILE).is_file() and any(folder.glob("flags*.txt"))
+        return (folder / RUN_FILE).is_file() or by_t2t or any(folder.glob("model.ckpt-*.index"))
 
     @classmethod
     def open(

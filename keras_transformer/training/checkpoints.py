@@ -253,12 +253,13 @@ def save(
         raise UserError(f"{final} could not be written: {_first(error)}") from None
     data, index = ".data-00000-of-00001", ".index"
     for ending in (data, index):
-        _flush_to_disk(temporary + ending)
+        flush_to_disk(temporary + ending)
     # The old index goes first, so that it never stands beside another data file.
     if os.path.exists(final + index):
         os.remove(final + index)
     os.replace(temporary + data, final + data)
     os.replace(temporary + index, final + index)
+    flush_to_disk(run_dir)
     kept = [s for s in all_steps(run_dir, prefix) if s <= step]
     dropped = kept[:-keep] if keep else []
     write_list_file(run_dir, [path_of("", s, prefix) for s in kept if s not in dropped])
@@ -422,7 +423,8 @@ def _named_in_list_file(run_dir: str | os.PathLike[str]) -> str | None:
     return os.path.join(run_dir, os.path.basename(found.group(1)))
 
 
-def _flush_to_disk(path: str) -> None:
+def flush_to_disk(path: str | os.PathLike[str]) -> None:
+    """Waits until a file's bytes, or the new names in a folder, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -88,7 +88,7 @@ def test_a_failed_write_leaves_the_old_state(tmp_path, monkeypatch):
     def fail(*arguments):
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(checkpoints, "_flush_to_disk", fail)
+    monkeypatch.setattr(checkpoints, "flush_to_disk", fail)
     with pytest.raises(OSError):
         checkpoints.save(tmp_path, 2, tensors(2.0))
     monkeypatch.undo()
