@@ -30,6 +30,25 @@ def step_flops(
       mean_length: subtokens of a sentence; attention's share grows with it.
       replicas: devices, each with its own `batch_size` positions.
     """
+    positions = replicas * positions_of_a_batch(hp, mean_length)
+    return flops_of_positions(hp, target_vocab_size, positions, positions, mean_length)
+
+
+def flops_of_positions(
+    hp: HParams,
+    target_vocab_size: int,
+    source_positions: float,
+    target_positions: float,
+    mean_length: float,
+) -> float:
+    """Floating-point operations of training on so many positions of either side, once.
+
+    Args:
+      hp: the settings.
+      target_vocab_size: entries of the target vocabulary.
+      source_positions, target_positions: of an update, or of any part of a run.
+      mean_length: subtokens of a sentence; attention's share grows with it.
+    """
     width, key, value = hp.hidden_size, hp.key_width, hp.value_width
     queries_and_output = width * key + value * width
     keys_and_values = width * key + width * value
@@ -43,8 +62,8 @@ def step_flops(
     per_source = hp.encoder_layers * encoder + hp.decoder_layers * keys_and_values
     per_target = hp.decoder_layers * decoder_target
     per_target += padded_vocab_size(hp, target_vocab_size) * width
-    positions = positions_of_a_batch(hp, mean_length)
-    return float(replicas * positions * (per_source + per_target) * _OPERATIONS * _TRAINING_PASSES)
+    products = source_positions * per_source + target_positions * per_target
+    return float(products * _OPERATIONS * _TRAINING_PASSES)
 
 
 def positions_of_a_batch(hp: HParams, mean_length: int) -> int:

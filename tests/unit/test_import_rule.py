@@ -27,14 +27,16 @@ ALLOWED: dict[str, set[str]] = {
     "config": set(),
     "registry": {"config"},
     "scoring": {"text"},
-    "data": {"text"},
+    "data": {"text", "scoring"},
     "model": {"layers", "config"},
     "run_dir": {"config", "registry"},
     "training": {"model", "layers", "data", "config", "run_dir"},
     "decoding": {"model", "text", "run_dir", "registry", "scoring"},
     "export": {"decoding", "model", "layers", "text", "config", "run_dir"},
     "plots": {"decoding", "model", "text", "run_dir"},
-    "cli": {*ENGINE, *LEAVES},
+    # Experiments over the whole engine, and the paper's rows, which stand among the settings.
+    "reproduce": {*ENGINE, "hparams"},
+    "cli": {*ENGINE, "reproduce", *LEAVES},
     **{leaf: ENGINE for leaf in LEAVES},
 }
 
@@ -45,7 +47,7 @@ FREE_MODULES = {"keras_transformer.training.checkpoints": {"decoding", "export"}
 EXCEPTIONS = {
     ("keras_transformer.model.transformer", "decoding"),
     ("keras_transformer.decoding.loading", "registry"),
-    # A run put together: --eval_bleu translates with the model in training, and a run directory of
+    # A run put together: --eval_decode translates with the model in training, and a run directory of
     # T2T is taken up where it stopped.
     ("keras_transformer.training.trainer", "decoding"),
     ("keras_transformer.training.trainer", "registry"),
