@@ -52,18 +52,30 @@ def flops_of_positions(
     width, key, value = hp.hidden_size, hp.key_width, hp.value_width
     queries_and_output = width * key + value * width
     keys_and_values = width * key + width * value
-    # Scores and the weighted sum, against `mean_length` positions (full square, no causal saving).
+    # Scores and the weighted sum (full square, no causal saving).
     attending = mean_length * (key + value)
+    encoder_attending = _seen(hp, mean_length, sides=2) * (key + value)
+    decoder_attending = _seen(hp, mean_length, sides=1) * (key + value)
     feed_forward = 2 * width * hp.filter_size
-    encoder = queries_and_output + keys_and_values + attending + feed_forward
+    rest = queries_and_output + keys_and_values + feed_forward
+    encoder = rest + encoder_attending
     # A target position has self-attention and cross-attention; the keys and values of the latter
     # are projected once for each source position.
-    decoder_target = encoder + queries_and_output + attending
+    decoder_target = rest + decoder_attending + queries_and_output + attending
     per_source = hp.encoder_layers * encoder + hp.decoder_layers * keys_and_values
     per_target = hp.decoder_layers * decoder_target
     per_target += padded_vocab_size(hp, target_vocab_size) * width
     products = source_positions * per_source + target_positions * per_target
     return float(products * _OPERATIONS * _TRAINING_PASSES)
+
+
+def _seen(hp: HParams, mean_length: int, sides: int) -> int:
+    """Positions that one of self-attention's sees, as the paper's r · n counts them.
+
+    Restricted attention computes some more, see `layers.neighbourhood`: whole blocks and sides.
+    """
+    reach = hp.self_attention_neighbourhood
+    return min(mean_length, sides * reach + 1) if reach else mean_length
 
 
 def positions_of_a_batch(hp: HParams, mean_length: int) -> int:
@@ -105,15 +117,19 @@ def _slots(hp: HParams, shape: tuple[int, ...]) -> int:
 
 def _activations(hp: HParams, target_vocab_size: int, mean_length: int) -> int:
     width = hp.hidden_size
-    # Queries, keys, values, weights (twice where a dropout mask is kept), context; then output,
-    # dropped output and normalised sum.
-    weights = hp.num_heads * mean_length * (2 if hp.attention_dropout else 1)
-    attention = 2 * (hp.key_width + hp.value_width) + weights + 3 * width
+
+    def attention(seen: int) -> int:
+        # Queries, keys, values, weights (twice where a dropout mask is kept), context; then
+        # output, dropped output and normalised sum.
+        weights = hp.num_heads * seen * (2 if hp.attention_dropout else 1)
+        return 2 * (hp.key_width + hp.value_width) + weights + 3 * width
+
     feed_forward = hp.filter_size * (2 if hp.relu_dropout else 1) + 3 * width
     embeddings = 2 * width
     per_position = (
-        hp.encoder_layers * (attention + feed_forward)
-        + hp.decoder_layers * (2 * attention + feed_forward)
+        hp.encoder_layers * (attention(_seen(hp, mean_length, sides=2)) + feed_forward)
+        + hp.decoder_layers
+        * (attention(_seen(hp, mean_length, sides=1)) + attention(mean_length) + feed_forward)
         + 2 * embeddings
     )
     # Logits and their softmax stay in float32 whatever the activations are.

@@ -24,6 +24,18 @@ def test_attention_grows_with_the_length_and_the_step_with_replicas():
     assert step_flops(hp, 37_000, replicas=8) == 8 * step_flops(hp, 37_000)
 
 
+def test_restricted_self_attention_costs_r_times_n():
+    hp = kt.hparams("base")
+    near = hp.replace(self_attention_neighbourhood=10)
+    saved = step_flops(hp, 37_000, mean_length=100) - step_flops(near, 37_000, mean_length=100)
+    # Of 100 positions the encoder's six layers see 21, the decoder's 11; cross-attention all.
+    assert saved == 6 * 4096 * 6 * (79 + 89) * 2 * 512
+    memory = [memory_bytes(each, 37_000, None, 100)["activations"] for each in (hp, near)]
+    assert memory[0] - memory[1] == 4 * 4096 * 6 * (79 + 89) * 8
+    far = hp.replace(self_attention_neighbourhood=99)
+    assert step_flops(far, 37_000, mean_length=100) == step_flops(hp, 37_000, mean_length=100)
+
+
 def test_the_papers_own_estimate_is_an_upper_bound():
     """12 hours on 8 cards at 9.5 TFLOP/s: the cards were not busy with products all the time."""
     counted = 100_000 * step_flops(kt.hparams("base"), 37_000, replicas=8)
