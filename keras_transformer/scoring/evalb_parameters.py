@@ -111,6 +111,8 @@ class _ParameterReader:
     _LISTS = ("DELETE_LABEL", "DELETE_LABEL_FOR_LENGTH", "QUOTE_LABEL")
     _PAIRS = ("EQ_LABEL", "EQ_WORD")
     _LINE = re.compile(f"([^{ASCII_WHITE_SPACE}]*)[{ASCII_WHITE_SPACE}]*(.*)", re.DOTALL)
+    _NUMBER = re.compile("[+-]?[0-9]+")  # as C's atoi: what stands behind it does not matter
+    _MEMBER = re.compile(f"[^{ASCII_WHITE_SPACE}]+")
 
     def __init__(self, path: Path):
         self.path = path
@@ -142,14 +144,17 @@ class _ParameterReader:
         key, value = match.groups() if match else ("", line)
         where = f"{self.path}, line {number}"
         if key in self._NUMBERS:
-            try:
-                self.numbers[key] = int(value)
-            except ValueError:
-                raise UserError(f"{where}: {key} is {value!r}: it must be a whole number") from None
+            number_at_start = self._NUMBER.match(value)
+            if not number_at_start:
+                raise UserError(f"{where}: {key} is {value!r}: it must be a whole number")
+            self.numbers[key] = int(number_at_start[0])
         elif key in self._LISTS:
-            self.lists[key].append(value)
+            if value:
+                self.lists[key].append(value)
+            else:
+                self.warnings.append(f"{where}: {key} needs a value; the line is left out")
         elif key in self._PAIRS:
-            members = value.split()
+            members = self._MEMBER.findall(value)
             if len(members) == 2:
                 one, other = members
                 self.pairs[key] |= {(one, other), (other, one)}

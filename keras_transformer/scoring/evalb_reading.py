@@ -102,8 +102,9 @@ def read_tree(line: str, parameters: EvalbParameters) -> EvalbTree:
     """Reads one line. Never fails: what is wrong stands in `errors` and `beyond`.
 
     Where EVALB goes on for ever (a word outside a bracket of its own) or reads outside its memory
-    (a closing bracket too many), the sign is passed over.
+    (a closing bracket too many), the sign is passed over. A NUL ends the line, as in C.
     """
+    line = line.partition("\0")[0]
     tree = EvalbTree()
     open_brackets: list[int] = []
     longest_label = longest_word = 0
@@ -120,6 +121,8 @@ def read_tree(line: str, parameters: EvalbParameters) -> EvalbTree:
                 continue
             if opening["space"] and word and opening["after"] != "(":
                 tree.errors.append(MORE_THAN_TWO)
+            if not word and opening["after"] is None:
+                tree.beyond.append("a line that ends at a label, where EVALB reads another's rest")
             open_brackets.append(len(tree.brackets))
             tree.brackets.append(Bracket(label, len(tree.words)))
             position = opening.end("label")

@@ -181,6 +181,40 @@ def test_parameter_file_with_mistakes(tmp_path):
         parameters(str(file))
 
 
+def test_parameters_are_read_as_in_c(tmp_path):
+    file = tmp_path / "odd.prm"
+    file.write_text(
+        "MAX_ERROR 100 # many\nCUTOFF_LEN 7x\nLABELED  0\nDELETE_LABEL\nQUOTE_LABEL \n"
+        "EQ_WORD a\u00a0b c\nDELETE_LABEL X Y\n",
+        encoding="utf-8",
+    )
+    prm = parameters(str(file))
+    assert (prm.max_error, prm.cutoff_length, prm.labeled) == (100, 7, False)
+    # A key without a value deletes nothing; EVALB takes what happens to lie in its memory.
+    assert prm.deleted_labels == ("X Y",) and not prm.quote_labels
+    assert [warning.split(": ")[1].split()[0] for warning in prm.warnings] == [
+        "DELETE_LABEL",
+        "QUOTE_LABEL",
+    ]
+    assert prm.same_word("c", "a\u00a0b")
+    file.write_text("CUTOFF_LEN x7\n")
+    with pytest.raises(UserError, match="line 1: CUTOFF_LEN is 'x7'"):
+        parameters(str(file))
+
+
+def test_a_line_that_ends_at_a_label_is_said():
+    # EVALB looks for the word behind the line's end, in what an earlier line has left there.
+    for cut in ("(S (NP (DT the) (NN cat)) (VP", "(S (X x) (", "(S (X x) (NP \t"):
+        result = score_trees([CAT], [cut])
+        assert any("ends at a label" in place for place in result.beyond)
+        assert result.all.error == 1
+    assert score_trees([CAT], ["(S (X x) (NP (Y y)"]).beyond == []
+
+
+def test_a_nul_ends_the_line():
+    assert score_trees([CAT], [CAT + "\0)) rest"]).all.fmeasure == 100
+
+
 def test_missing_and_broken_files_are_named(tmp_path):
     with pytest.raises(UserError, match="nothing.trees cannot be read: No such file"):
         score_tree_files(tmp_path / "nothing.trees", tmp_path / "nothing.trees")
