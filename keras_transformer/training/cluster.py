@@ -10,10 +10,12 @@ loaded here: a mistake in the variable is told at once.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -178,9 +180,59 @@ def _task(task: Mapping[str, Any], jobs: Mapping[str, list[str]]) -> tuple[str, 
     return kind, index
 
 
+class Door:
+    """Answers at this process's address until TensorFlow's server is up there; enter it.
+
+    Raises:
+        UserError: the port is taken.
+    """
+
+    def __init__(self, cluster: Cluster):
+        self._address = cluster.addresses[cluster.number]
+        port = int(self._address.rpartition(":")[2])
+        try:
+            self._server = _listen(port)
+        except OSError as error:
+            raise UserError(
+                f"{cluster.name} cannot listen at port {port} of {TF_CONFIG} ({error.strerror}):"
+                " another process has it, perhaps a worker with the same task.index; name a free"
+                " port"
+            ) from None
+        self._server.settimeout(0.1)
+        self._is_open = True
+        self._thread = threading.Thread(target=self._answer, daemon=True)
+
+    def __enter__(self) -> Door:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._is_open = False
+        self._thread.join()
+        self._server.close()
+
+    def _answer(self) -> None:
+        while self._is_open:
+            # A caller who hangs up at once is no reason to stop.
+            with contextlib.suppress(OSError):
+                connection, _ = self._server.accept()
+                with connection:
+                    connection.sendall(_SETTINGS_FRAME)
+
+
+def _listen(port: int) -> socket.socket:
+    if socket.has_dualstack_ipv6():
+        with contextlib.suppress(OSError):
+            return socket.create_server(
+                ("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=128
+            )
+    return socket.create_server(("", port), backlog=128)
+
+
 # How an HTTP/2 connection begins, which is what TensorFlow's servers speak: the client's preface
 # and an empty frame of settings. The server answers with its own settings (RFC 9113, 3.4).
-_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+_SETTINGS_FRAME = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS_FRAME
 _HEADER = 9
 _SETTINGS = 4
 

@@ -8,12 +8,15 @@ process gets a moment to come back from TensorFlow with an error; then it is end
 
 from __future__ import annotations
 
+import contextlib
+import faulthandler
 import os
 import sys
 import threading
 import time
+from collections.abc import Iterator
 
-from keras_transformer.training.cluster import Cluster, answers
+from keras_transformer.training.cluster import POLL_EVERY, SAY_EVERY, Cluster, Door, answers
 
 # The exit status of a process that lost a partner; the same command on all machines goes on.
 LOST_STATUS = 3
@@ -47,8 +50,42 @@ class WorkerWatch:
         self._lock = threading.Lock()
         self._reason = ""
 
+    def meet(self) -> None:
+        """Waits until all processes are up.
+
+        TensorFlow would wait, too, but holds Python's lock meanwhile and nobody could end it.
+
+        Raises:
+            WorkerLostError: one has not come up in time.
+            UserError: this process's port is taken.
+        """
+        began = said = time.monotonic()
+        missing = set(self._cluster.others)
+        with Door(self._cluster):
+            while missing := {
+                number for number in missing if not answers(self._cluster.addresses[number])
+            }:
+                now, names = time.monotonic(), ", ".join(map(self._cluster.title, sorted(missing)))
+                if now - began > self._start_timeout:
+                    waited = f"{self._start_timeout:.0f} seconds"
+                    self._reason = f"{names} has not come up within {waited}"
+                    raise WorkerLostError(self._message())
+                if now - said > SAY_EVERY:
+                    said = now
+                    print(f"waiting for {names}", file=sys.stderr, flush=True)
+                time.sleep(POLL_EVERY)
+
+    @contextlib.contextmanager
+    def connecting(self) -> Iterator[None]:
+        """While TensorFlow connects; if a process dies in these seconds, at last with a stack."""
+        faulthandler.dump_traceback_later(max(self._start_timeout, 60.0), exit=True)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
     def start(self) -> None:
-        """Begins to ask."""
+        """Begins to ask, after all have been connected."""
         for number in self._cluster.others:
             name = f"watch of {self._cluster.names[number]}"
             threading.Thread(target=self._watch, args=[number], name=name, daemon=True).start()
@@ -78,15 +115,12 @@ class WorkerWatch:
 
     def _watch(self, number: int) -> None:
         address, title = self._cluster.addresses[number], self._cluster.title(number)
-        answered = began = time.monotonic()
-        is_up = False
+        answered = time.monotonic()
         while not self._is_over.wait(ASK_EVERY):
             if answers(address):
-                is_up, answered = True, time.monotonic()
-            elif is_up and time.monotonic() - answered > LOST_AFTER:
+                answered = time.monotonic()
+            elif time.monotonic() - answered > LOST_AFTER:
                 self._end(f"{title} has ended or was lost")
-            elif not is_up and time.monotonic() - began > self._start_timeout:
-                self._end(f"{title} has not come up within {self._start_timeout:.0f} seconds")
 
     def _lose(self, reason: str) -> None:
         with self._lock:

@@ -60,9 +60,15 @@ class Alone:
         """Compares a value with the chief's."""
 
     @contextlib.contextmanager
-    def together(self) -> Iterator[None]:
-        """While it is entered, the loss of another worker is an error of its own."""
+    def explained(self) -> Iterator[None]:
+        """While it is entered, the loss of another worker is a `WorkerLostError`."""
         yield
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """As `explained`, to the end of the common work: afterwards the others may go."""
+        with self.explained():
+            yield
 
 
 class Team(Alone):
@@ -102,9 +108,14 @@ class Team(Alone):
         )
 
     @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        with _explained_by(self._watch):
+            yield
+
+    @contextlib.contextmanager
     def together(self) -> Iterator[None]:
         try:
-            with _explained_by(self._watch):
+            with self.explained():
                 yield
         finally:
             self._watch.stop()
@@ -143,9 +154,11 @@ def join(
     versions = {"GPUs": number, "TensorFlow": tf.__version__, "keras_transformer": __version__}
     mark = share_settings(cluster, run_dir, {**settings, **versions})
     watch = WorkerWatch(cluster, run_dir, start_timeout)
-    watch.start()
+    watch.meet()
     with _explained_by(watch):
-        strategy = distribution.strategy(gpus=gpus, cluster=cluster)
+        with watch.connecting():
+            strategy = distribution.strategy(gpus=gpus, cluster=cluster)
+        watch.start()
         team = Team(cluster, strategy, watch)
         team.require_same("the mark in --output_dir", mark)
     return strategy, team

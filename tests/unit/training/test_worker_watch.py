@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from keras_transformer.errors import UserError
 from keras_transformer.training import worker_watch
-from keras_transformer.training.cluster import Cluster
+from keras_transformer.training.cluster import Cluster, answers
 from keras_transformer.training.worker_watch import LOST_STATUS, WorkerLostError, WorkerWatch
 
 ROOT = Path(__file__).parents[3]
@@ -23,7 +24,7 @@ from keras_transformer.training import worker_watch
 from keras_transformer.training.cluster import Cluster
 worker_watch.ASK_EVERY, worker_watch.LOST_AFTER, worker_watch.GRACE = 0.1, 1.0, 0.2
 cluster = Cluster(("chief", "worker 0"), ("127.0.0.1:1", sys.argv[1]), 0)
-worker_watch.WorkerWatch(cluster, "runs/ende", float(sys.argv[2])).start()
+worker_watch.WorkerWatch(cluster, "runs/ende", 60.0).start()
 print("watching", flush=True)
 time.sleep(60)
 """
@@ -64,9 +65,9 @@ def peer():
     made.close()
 
 
-def hang(address: str, start_timeout: float) -> subprocess.Popen:
+def hang(address: str) -> subprocess.Popen:
     return subprocess.Popen(
-        [sys.executable, "-c", HANGING, address, str(start_timeout)],
+        [sys.executable, "-c", HANGING, address],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -75,7 +76,7 @@ def hang(address: str, start_timeout: float) -> subprocess.Popen:
 
 
 def test_a_hanging_process_is_ended_when_the_other_dies(peer):
-    process = hang(peer.address, 60.0)
+    process = hang(peer.address)
     try:
         until = time.monotonic() + 30
         while peer.calls < 3 and time.monotonic() < until:
@@ -92,15 +93,38 @@ def test_a_hanging_process_is_ended_when_the_other_dies(peer):
     )
 
 
-def test_a_process_that_never_comes_up():
+@pytest.fixture
+def free_port():
     with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-    process = hang(address, 1.0)
-    try:
-        assert process.wait(30) == LOST_STATUS
-    finally:
-        process.kill()
-    assert f"worker 0 ({address}) has not come up within 1 seconds" in process.stderr.read()
+        return server.getsockname()[1]
+
+
+def test_all_meet(peer, free_port):
+    cluster = Cluster(("chief", "worker 0"), (f"127.0.0.1:{free_port}", peer.address), 0)
+    WorkerWatch(cluster, "runs/ende", 30.0).meet()
+    # The port is free for TensorFlow again.
+    socket.create_server(("127.0.0.1", free_port)).close()
+
+
+def test_who_waits_can_be_seen_by_the_others(free_port):
+    here = f"127.0.0.1:{free_port}"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        nobody = f"127.0.0.1:{server.getsockname()[1]}"
+    watch = WorkerWatch(Cluster(("chief", "worker 0"), (here, nobody), 0), "runs/ende", 1.0)
+    seen = []
+    asking = threading.Timer(0.5, lambda: seen.append(answers(here)))
+    asking.start()
+    with pytest.raises(WorkerLostError, match=r"worker 0 \(.*\) has not come up within 1 seconds"):
+        watch.meet()
+    asking.join()
+    assert seen == [True]
+    assert not answers(here)
+
+
+def test_a_port_that_is_taken(peer):
+    cluster = Cluster(("chief", "worker 0"), (peer.address, "127.0.0.1:1"), 0)
+    with pytest.raises(UserError, match="cannot listen at port"):
+        WorkerWatch(cluster, "runs/ende", 1.0).meet()
 
 
 @pytest.fixture
