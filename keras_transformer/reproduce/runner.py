@@ -107,6 +107,12 @@ class Runner:
                     f" (it holds no {PLAN_FILE}): give another --output_dir"
                 )
 
+        for plan in self._plans:
+            # Before hours of making data; a split of the problem is only there after it.
+            if plan.test_set not in scored_text.SPLITS:
+                problem = registry.problem(plan.problem, **plan.problem_options)
+                scored_text.require(plan.test_set, problem)
+
     def _prepare(self, plan: RowPlan) -> RowPlan:
         """Makes the row's data and text, and writes its plan."""
         row_dir = self.folder / plan.row

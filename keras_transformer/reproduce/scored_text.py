@@ -54,11 +54,24 @@ def prepare(
     return len(source), digests
 
 
+def require(test_set: str, problem: Problem) -> None:
+    """Fetches a test set that is no split of the problem.
+
+    Raises:
+        UserError: it is not here and cannot be had.
+    """
+    _from_elsewhere(test_set, problem)
+
+
 def _sides(
     test_set: str, problem: Problem, data_dir: str, tmp_dir: str
 ) -> tuple[list[str], list[str]]:
     if test_set in SPLITS:
         return _split(test_set, problem, data_dir, tmp_dir)
+    return _from_elsewhere(test_set, problem)
+
+
+def _from_elsewhere(test_set: str, problem: Problem) -> tuple[list[str], list[str]]:
     names = test_set.split(",")
     if len(names) == 2:
         return list(read_lines(names[0])), list(read_lines(names[1]))
@@ -74,17 +87,11 @@ def _split(split: str, problem: Any, data_dir: str, tmp_dir: str) -> tuple[list[
                 f" without trees for {split}; give them to kt-datagen"
             )
         return list(read_lines(words)), list(read_lines(trees))
-    try:
-        sides = [
-            [_one_line(text) for text in lines(split, data_dir, tmp_dir)]
-            for lines in (problem.source_lines, problem.reference_lines)
-        ]
-    except FileNotFoundError as error:
-        raise UserError(
-            f"problem {problem.full_name} has no {split} split here ({error}): name what is to be"
-            " scored with --test_set=SOURCE,REFERENCE"
-        ) from None
-    return sides[0], sides[1]
+    source, reference = (
+        [_one_line(text) for text in lines(split, data_dir, tmp_dir)]
+        for lines in (problem.source_lines, problem.reference_lines)
+    )
+    return source, reference
 
 
 def _one_line(text: str) -> str:
