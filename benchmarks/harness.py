@@ -62,6 +62,7 @@ class Measure:
         unit: what rates count.
         contestants: in the order of their turns; the first that is no product must not fail.
         parameters: numbers in the model, of which memory is given as a multiple; 0: it is not.
+        baseline: contestant of which the others' time for a unit is given as a multiple.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Measure:
     unit: str
     contestants: Sequence[Contestant]
     parameters: int = 0
+    baseline: str = ""
 
 
 @dataclass

@@ -17,6 +17,7 @@ def table(measure: Measure, outcomes: Sequence[Outcome], left_out: Mapping[str, 
     for figure in figures(outcomes):
         headings = [f"{measure.unit}/core-s", "of products"]
         headings += [f"x {peer.contestant.name}" for peer in peers]
+        headings += [f"time / {measure.baseline}"] * bool(measure.baseline)
         lines.append(_row(f" {figure}", headings))
         for outcome in outcomes:
             if figure not in outcome.rounds[0]:
@@ -27,6 +28,8 @@ def table(measure: Measure, outcomes: Sequence[Outcome], left_out: Mapping[str, 
                     "" if outcome is peer else f"{outcome.times(peer, figure):.2f}"
                     for peer in peers
                 ]
+            times = time_of_baseline(measure, outcome, outcomes, figure)
+            cells += [""] * (len(headings) - 1 - len(cells)) + [f"{times:.2f}"] if times else []
             lines.append(_row(f"  {outcome.contestant.name}", cells))
     lines.append(_row(" peak memory", ["MiB"] + ["x weights"] * bool(measure.parameters)))
     for outcome in outcomes:
@@ -56,6 +59,11 @@ def as_json(
                     for figure in outcome.rounds[0]
                     if (share := share_of_products(outcome, outcomes, figure)) is not None
                 },
+                "time_of_baseline": {
+                    figure: times
+                    for figure in outcome.rounds[0]
+                    if (times := time_of_baseline(measure, outcome, outcomes, figure)) is not None
+                },
                 "times_as_fast_as": {
                     peer.contestant.name: {
                         figure: outcome.times(peer, figure)
@@ -84,6 +92,16 @@ def share_of_products(outcome: Outcome, outcomes: Sequence[Outcome], figure: str
     for other in outcomes:
         if other.contestant.name == outcome.contestant.product and figure in other.rounds[0]:
             return outcome.times(other, figure)
+    return None
+
+
+def time_of_baseline(
+    measure: Measure, outcome: Outcome, outcomes: Sequence[Outcome], figure: str
+) -> float | None:
+    """Time for a unit over that of the measure's baseline; None without one."""
+    for other in outcomes:
+        if other.contestant.name == measure.baseline and figure in other.rounds[0]:
+            return other.times(outcome, figure)
     return None
 
 
