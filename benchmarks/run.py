@@ -12,6 +12,7 @@ Prints a table for each measure:
   alone, in TensorFlow, in the same type (int8: against float32), measured in the same rounds. For
   encoding: against the lines that a training at that rate would use up;
 - "x peer": times as fast as that peer, the median of the ratios of the rounds;
+- "time / plain": what an option of the trainer costs, CPU time of a token over the plain step's;
 - the highest resident memory of the process, and how many times the weights in float32 it is.
 
 Everything, each round included, is written as JSON with the hardware and all versions.
@@ -31,7 +32,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import decoding, encoding, machine, report, training
+from benchmarks import decoding, encoding, machine, report, step_variants, training
 from benchmarks.harness import REPOSITORY, ContestantError, Measure, compete
 from benchmarks.settings import QUICK, Settings
 
@@ -39,6 +40,7 @@ MEASURES: dict[str, Callable[[Settings, Path], Measure]] = {
     "training": lambda settings, folder: training.measure(settings),
     "decoding": decoding.measure,
     "encoding": lambda settings, folder: encoding.measure(settings),
+    "variants": lambda settings, folder: step_variants.measure(settings),
 }
 
 
