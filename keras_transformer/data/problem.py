@@ -61,6 +61,8 @@ class Problem:
         packed_length: subtokens in a row that holds several examples; None = one example a row.
         decode_defaults: options of decoding whose defaults are the problem's own, by the names of
             `decoding.options.DecodeOptions`: beam_size, alpha, extra_length, …
+        scoring_search: options of the search whose outputs `score_outputs` gets in training.
+        best_figure: name of the figure of `score_outputs` by which a checkpoint is the best.
     """
 
     name: str = "problem"
@@ -70,6 +72,8 @@ class Problem:
     packed_length: int | None = None
     packed_spacing: int = 0
     decode_defaults: Mapping[str, Any] = {}
+    scoring_search: Mapping[str, Any] = {"beam_size": 4, "alpha": 0.6}
+    best_figure: str = "bleu_sacrebleu"
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -281,6 +285,25 @@ class Problem:
     def decode_report(self) -> str:
         """What `count_output` has found, for the end of a decode; "" for nothing."""
         return ""
+
+    def scoring_lines(
+        self, split: str, data_dir: str = "", tmp_dir: str = ""
+    ) -> Iterator[tuple[str, str]]:
+        """Sentences of a split to be decoded, each with what `score_outputs` compares its output
+        with; arguments as for `source_lines`."""
+        for sample in self.split_samples(split, data_dir, tmp_dir):
+            pair = self.oriented(sample)
+            yield pair["inputs"], pair["targets"]
+
+    def score_outputs(self, outputs: Sequence[str], references: Sequence[str]) -> dict[str, float]:
+        """Figures of finished outputs against the references of `scoring_lines`, line by line;
+        larger is better. BLEU, 0 to 100: sacreBLEU's for papers, T2T's for its curves."""
+        from keras_transformer.scoring import bleu
+
+        return {
+            f"bleu_{measure}": bleu.score(list(outputs), list(references), measure).score
+            for measure in ("sacrebleu", "t2t_uncased")
+        }
 
     def decode_settings(self) -> dict[str, Any]:
         """Settings of `prepare_input` and `finish_output`, each an attribute of the problem."""

@@ -1,4 +1,4 @@
-"""Real BLEU of a model in training: beam search over a held-out split, against its references."""
+"""Real scores of a model in training: beam search over a held-out split, scored by its problem."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ import keras
 
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
-from keras_transformer.scoring import bleu
 
 if TYPE_CHECKING:
     from keras_transformer.data.problem import Problem
 
-# sacreBLEU's for papers, T2T's for comparison with its curves.
-MEASURES = ("sacrebleu", "t2t_uncased")
-
 
 class TranslationScore:
-    """Translates a split with the model as it is at that moment, and scores it.
+    """Translates (or parses …) a split with the model as it is at that moment, and scores it.
+
+    What is searched how and compared with what is the problem's: `Problem.scoring_lines`,
+    `scoring_search`, `score_outputs`.
 
     Args:
         model: the model in training.
@@ -31,7 +30,9 @@ class TranslationScore:
         max_length: subtokens the model was trained on; longer lines are decoded alone.
         learned_positions: rows of a learned position table, None if there is none.
         most_lines: translate only the first ones; 0: all.
-        beam_size, alpha: of the search.
+
+    Raises:
+        UserError: the split has no text.
     """
 
     def __init__(
@@ -45,18 +46,14 @@ class TranslationScore:
         max_length: int,
         learned_positions: int | None = None,
         most_lines: int = 0,
-        beam_size: int = 4,
-        alpha: float = 0.6,
     ):
-        number = most_lines or None
-        folder = os.fspath(data_dir)
-        sources = problem.source_lines(split, folder, tmp_dir)
-        references = problem.reference_lines(split, folder, tmp_dir)
-        self.sources = list(itertools.islice(sources, number))
-        self.references = list(itertools.islice(references, number))
-        if not self.sources:
-            raise UserError(f"there is no text of the {split} split to translate for --eval_bleu")
-        self._beam_size, self._alpha = beam_size, alpha
+        pairs = problem.scoring_lines(split, os.fspath(data_dir), tmp_dir)
+        pairs = list(itertools.islice(pairs, most_lines or None))
+        if not pairs:
+            raise UserError(f"there is no text of the {split} split to decode for --eval_decode")
+        self.sources = [source for source, _ in pairs]
+        self.references = [reference for _, reference in pairs]
+        self._problem = problem
         self._translator = Translator(
             [[model]],
             encoders["inputs"],
@@ -67,13 +64,7 @@ class TranslationScore:
         )
 
     def __call__(self) -> tuple[dict[str, float], list[str]]:
-        """BLEU by measure, 0 to 100, under `bleu_<measure>`, and the translations."""
-        found = self._translator.translate(
-            self.sources, beam_size=self._beam_size, alpha=self._alpha
-        )
-        translations = [translation.text for translation in found]
-        scores = {
-            f"bleu_{measure}": bleu.score(translations, self.references, measure).score
-            for measure in MEASURES
-        }
-        return scores, translations
+        """The figures of `Problem.score_outputs`, and the outputs."""
+        found = self._translator.translate(self.sources, **self._problem.scoring_search)
+        outputs = [translation.text for translation in found]
+        return self._problem.score_outputs(outputs, self.references), outputs

@@ -107,6 +107,44 @@ def test_data_is_used_where_the_treebank_is_not(treebank, tmp_path):
     assert len(list(problem.source_lines("dev", str(tmp_path)))) == 1
 
 
+def test_parses_are_scored_against_the_gold_trees(treebank, tmp_path):
+    problem = registry.problem("wsj_parsing")
+    from_corpus = list(problem.scoring_lines("dev", tmp_dir=str(treebank)))
+    make_data(problem, tmp_path, treebank)
+    pairs = list(problem.scoring_lines("dev", str(tmp_path), "/no/treebank"))
+    assert pairs == from_corpus and len(pairs) == 10
+    sentences, gold = zip(*pairs, strict=True)
+    assert list(sentences) == list(problem.source_lines("dev", str(tmp_path), str(treebank)))
+
+    perfect = problem.score_outputs(gold, gold)
+    assert perfect[problem.best_figure] == perfect["bracket_tagging_accuracy"] == 100
+    assert "bracket_well_formed" not in perfect  # nothing was decoded
+    for sentence in sentences:
+        problem.count_output("S NN", sentence)
+    flat = [problem.finish_output("", sentence) for sentence in sentences]
+    poor = problem.score_outputs([*gold[:5], *flat[5:]], gold)
+    # Flat trees have no bracket but TOP, which does not count: half is found, nothing is wrong.
+    assert 0 < poor["bracket_recall"] < 100 == poor["bracket_precision"]
+    assert poor["bracket_complete_match"] == 50
+    assert poor["bracket_well_formed"] == 0
+    assert "bracket_well_formed" not in problem.score_outputs(gold, gold)
+    # A sentence whose words do not agree is not found, instead of being left out.
+    lost = problem.score_outputs(["(TOP (NN lost))"] * 10, gold)
+    assert lost["bracket_fmeasure"] == lost["bracket_recall"] == 0
+
+
+def test_turned_round_it_is_text_and_scored_by_bleu(treebank):
+    problem = registry.problem("wsj_parsing_rev")
+    pairs = list(problem.scoring_lines("dev", tmp_dir=str(treebank)))
+    words = [words for _, words in pairs]
+    assert words == list(problem.reference_lines("dev", tmp_dir=str(treebank)))
+    assert problem.score_outputs(words, words) == {
+        "bleu_sacrebleu": pytest.approx(100),
+        "bleu_t2t_uncased": pytest.approx(100),
+    }
+    assert problem.best_figure == "bleu_sacrebleu"
+
+
 def test_function_tags_may_be_kept(treebank):
     problem = registry.problem("wsj_parsing", keep_function_tags=True, dev_sections="21-22")
     trees = list(problem.trees("dev", str(treebank)))
