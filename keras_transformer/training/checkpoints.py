@@ -295,7 +295,7 @@ def remove(prefix: str) -> None:
 def remove_temporary(run_dir: str | os.PathLike[str]) -> None:
     """Deletes what killed writes left; only the one trainer of a run directory may call it."""
     for name in os.listdir(run_dir):
-        if re.match(r"\.(model\.ckpt-\d+|checkpoint)\.\d+\.tmp", name):
+        if re.match(r"\..+\.\d+\.tmp", name):
             os.remove(os.path.join(run_dir, name))
 
 

@@ -38,3 +38,10 @@ def test_a_value_of_another_type_is_refused(tmp_path, change):
 
     with pytest.raises(UserError, match="run.json is not what kt-trainer writes"):
         RunDir.open(tmp_path)
+
+
+def test_settings_alone_are_what_a_killed_start_left(tmp_path):
+    (tmp_path / "hparams.json").write_text("{}")
+    assert not RunDir.exists(tmp_path)
+    (tmp_path / "flags_t2t.txt").write_text("--problem=translate_ende_wmt32k\n")
+    assert RunDir.exists(tmp_path)  # T2T writes both before its first checkpoint
