@@ -1,8 +1,8 @@
 """What a run directory holds and how it is read back.
 
     hparams.json      every hyperparameter under T2T's name, sorted; T2T's own tools can read it
-    run.json      the problem's name and options, the set's name, where the data was, and for each
-                      vocabulary its file, size and sha256
+    run.json      the problem's name and options, what is mixed in, the set's name, where the data
+                      was, and for each vocabulary its file, size and sha256
     <vocabulary>      a copy of each vocabulary file, so that the directory can be moved
     checkpoint, model.ckpt-*, train_log.jsonl, events.*, flags.txt    written by the loop
 
@@ -20,7 +20,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,6 +70,7 @@ class RunDir:
         vocabularies: side → {"file", "size", "sha256"} as recorded; empty without files.
         target_space_id: row of the target-space table the model was trained with.
         is_t2t: the directory was written by Tensor2Tensor.
+        mixture: what is trained on besides the problem (`data.mixing.from_records`).
     """
 
     path: Path
@@ -80,6 +81,7 @@ class RunDir:
     vocabularies: dict[str, dict[str, Any]] = field(default_factory=dict)
     target_space_id: int = 0
     is_t2t: bool = False
+    mixture: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
     def exists(cls, path: str | os.PathLike[str]) -> bool:
@@ -126,6 +128,7 @@ class RunDir:
                 data_dir=Path(record["data_dir"]) if record.get("data_dir") else None,
                 vocabularies=record["vocabularies"],
                 target_space_id=record["target_space_id"],
+                mixture=record.get("mixture", []),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise UserError(
@@ -144,6 +147,7 @@ class RunDir:
         usr_dir: str | None = None,
         target_space_id: int | None = None,
         vocabulary_paths: Mapping[str, Path | None] | None = None,
+        mixture: Sequence[Mapping[str, Any]] = (),
     ) -> RunDir:
         """Begins a run directory: settings, problem, and copies of the vocabularies of `data_dir`.
 
@@ -151,6 +155,7 @@ class RunDir:
 
         Args:
             vocabulary_paths: side → vocabulary file, where they lie elsewhere or bear other names.
+            mixture: what is trained on besides the problem (`data.mixing.from_records`).
         """
         folder = Path(path)
         given_paths, names = vocabulary_paths or {}, problem.vocab_files()
@@ -184,6 +189,7 @@ class RunDir:
             data_dir=Path(data_dir).absolute(),
             vocabularies=vocabularies,
             target_space_id=problem.target_space_id if target_space_id is None else target_space_id,
+            mixture=[dict(each) for each in mixture],
         )
         for side, encoder in problem.encoders(str(folder)).items():
             if side in vocabularies:
@@ -198,6 +204,7 @@ class RunDir:
             "data_dir": str(run.data_dir),
             "vocabularies": vocabularies,
             "target_space_id": run.target_space_id,
+            "mixture": run.mixture,
         }
         write_text_atomically(folder / RUN_FILE, json.dumps(record, indent=2) + "\n")
         return run
@@ -305,6 +312,9 @@ def _check_types(record: Mapping[str, Any]) -> None:
     for name, kind in types.items():
         if not isinstance(record[name], kind):
             raise TypeError(f"{name} is {record[name]!r}")
+    mixture = record.get("mixture", [])
+    if not isinstance(mixture, list) or not all(isinstance(each, dict) for each in mixture):
+        raise TypeError(f"mixture is {mixture!r}")
     for side, vocabulary in record["vocabularies"].items():
         if side not in SIDES or not isinstance(vocabulary, dict):
             raise TypeError(f"vocabularies holds {side!r}: {vocabulary!r}")

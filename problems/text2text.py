@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -34,6 +33,7 @@ class Text2Text(Text2TextProblem):
         separate_vocabularies: learn one vocabulary for each side.
         utf8_errors: `strict` stops at bytes that are not UTF-8; `replace` reads U+FFFD for them
             and logs their number.
+        packed_length: pack several sentences into rows of so many subtokens (0: one a row).
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class Text2Text(Text2TextProblem):
         target_vocab_file: str = "",
         separate_vocabularies: bool = False,
         utf8_errors: Literal["strict", "replace"] = "strict",
+        packed_length: int = 0,
     ):
         super().__init__(was_reversed, was_copy)
         if bool(source_vocab_file) != bool(target_vocab_file):
@@ -70,6 +71,7 @@ class Text2Text(Text2TextProblem):
         if utf8_errors not in ("strict", "replace"):
             raise UserError(f"--utf8_errors={utf8_errors}: it must be strict or replace")
         self._utf8_errors = utf8_errors
+        self.packed_length = packed_length or None
         self._files = {
             "train": (train_source, train_target),
             "dev": (dev_source, dev_target),
@@ -95,6 +97,7 @@ class Text2Text(Text2TextProblem):
             "target_vocab_file": _absolute(target_vocab_file),
             "separate_vocabularies": separate_vocabularies,
             "utf8_errors": "" if utf8_errors == "strict" else utf8_errors,
+            "packed_length": packed_length,
         }
         self.options = {name: value for name, value in options.items() if value}
 
@@ -105,6 +108,10 @@ class Text2Text(Text2TextProblem):
             {"split": DatasetSplit.EVAL, "shards": 1},
         ]
 
+    def dataset_filename(self) -> str:
+        """`text2text`, with T2T's ending `_packed` for packed rows."""
+        return self.name + "_packed" * bool(self.packed_length)
+
     def source_fingerprint(self) -> dict[str, Any]:
         """Size and CRC-32 of each training and development file; {} if one is not here."""
         names = [name for split in ("train", "dev") for name in self._files[split]]
@@ -114,11 +121,13 @@ class Text2Text(Text2TextProblem):
         keys = ["train_source", "train_target", "dev_source", "dev_target"]
         keys += ["source_vocab_file", "target_vocab_file"][: len(names) - len(keys)]
         sources: dict[str, Any] = {
-            key: _size_and_crc(name) for key, name in zip(keys, names, strict=True)
+            key: parallel_text.size_and_crc(name) for key, name in zip(keys, names, strict=True)
         }
         sources["separate_vocabularies"] = self.separate_vocabularies
         if not any(self._vocab_files.values()):
             sources["vocab_size"] = self.approx_vocab_size
+        if self.packed_length:
+            sources["packed_length"] = self.packed_length
         return sources
 
     def prepare_sources(self, data_dir: str, tmp_dir: str) -> None:
@@ -173,15 +182,6 @@ class Text2Text(Text2TextProblem):
 
 def _absolute(path: str) -> str:
     return str(Path(path).expanduser().resolve()) if path else ""
-
-
-def _size_and_crc(path: str) -> dict[str, int]:
-    crc = size = 0
-    with Path(path).open("rb") as stream:
-        while block := stream.read(1 << 22):
-            crc = zlib.crc32(block, crc)
-            size += len(block)
-    return {"bytes": size, "crc32": crc}
 
 
 def _require_reserved_tokens(encoder: SubwordTextEncoder, path: str) -> None:

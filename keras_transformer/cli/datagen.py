@@ -49,6 +49,7 @@ def run(flags: Flags) -> int | None:
     show_log()
     from keras_transformer import registry
     from keras_transformer.data import generation, shards
+    from keras_transformer.data.padding import padding_report
     from keras_transformer.data.text_problem import Text2TextProblem
 
     if flags.usr_dir:
@@ -83,6 +84,9 @@ def run(flags: Flags) -> int | None:
         for split in [str(row["split"]) for row in problem.dataset_splits]:
             count = len(shards.find(flags.data_dir, problem.dataset_filename(), split))
             print(f"{problem.name} {split}: {count} shards in {flags.data_dir}")
+        if problem.packed_length:
+            base = registry.hparams("base").replace(max_length=problem.packed_length)
+            print(f"{problem.name}: {padding_report(problem, flags.data_dir, base).as_text()}")
     return None
 
 

@@ -32,6 +32,7 @@ _TREES = {
 _OTHERS = (
     "vocab_size",
     "separate_vocabularies",
+    "packed_length",
     "max_words",
     "keep_function_tags",
     "keep_empty_elements",
@@ -54,6 +55,12 @@ def add_problem_flags(program: Program) -> None:
         program.string(name, "", text)
     program.integer("vocab_size", 0, "text2text: wanted vocabulary size, entries (0: 8192)", 0)
     program.boolean("separate_vocabularies", False, "text2text: learn one vocabulary a side")
+    program.integer(
+        "packed_length",
+        0,
+        "text2text: pack several sentences into rows of so many subtokens (T2T: 256; 0: don't)",
+        0,
+    )
     program.enum(
         "utf8_errors",
         _DEFAULTS["utf8_errors"],

@@ -100,12 +100,12 @@ class PaddingReport:
         }
 
     def as_text(self) -> str:
-        """One line."""
+        """Two lines of at most 100 columns."""
+        tried = "" if self.is_packed else " (tried out here: the data is not packed)"
         return (
             f"{self.examples:,} examples: {self.bucketed.padding_share:.1%} padding in length"
-            f" buckets, {self.packed.padding_share:.1%} packed into rows of {self.packed_length}"
-            f"{'' if self.is_packed else ' (not packed here)'}:"
-            f" packing saves {self.saved_share:.0%} of the padding"
+            f" buckets, {self.packed.padding_share:.1%} packed into rows of {self.packed_length}\n"
+            f"  packing saves {self.saved_share:.0%} of the padding{tried}"
         )
 
 

@@ -7,7 +7,9 @@ stripped from both ends of each line, as T2T does. In WMT's SGM files only `<seg
 from __future__ import annotations
 
 import logging
+import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal
 
 from keras_transformer.errors import UserError
@@ -86,3 +88,13 @@ def _sgm_segment(line: str) -> str | None:
     if line.startswith("<seg") and line.endswith("</seg>"):
         return line[line.index(">") + 1 : -len("</seg>")].strip()
     return None
+
+
+def size_and_crc(path: str) -> dict[str, int]:
+    """Bytes and CRC-32 of a file, by which data made from it is known again."""
+    crc = size = 0
+    with Path(path).open("rb") as stream:
+        while block := stream.read(1 << 22):
+            crc = zlib.crc32(block, crc)
+            size += len(block)
+    return {"bytes": size, "crc32": crc}

@@ -15,6 +15,7 @@ anew at each start and keeps no position; the sizes of its buffers are kept (`ut
 from __future__ import annotations
 
 import bisect
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from keras_transformer.config import HParams
     from keras_transformer.data.problem import Problem
 
+logger = logging.getLogger(__name__)
+
 Batch = dict[str, tf.Tensor]
 
 RECORD_SHUFFLE_BUFFER = 1024  # records (T2T `Problem.dataset` shuffle_buffer_size)
@@ -35,6 +38,7 @@ PARALLEL_FILES = 8  # files read in turn (T2T `Problem.dataset` num_threads)
 PREFETCHED_BATCHES = 2
 SIDES = ("inputs", "targets")
 _RECORDS_AT_ONCE = 1024
+_SEEDS_OF_A_PART = 1000  # between those of two problems that are mixed
 
 
 def training_dataset(
@@ -45,6 +49,7 @@ def training_dataset(
     seed: int = 0,
     repeat: bool = True,
     split: str = "train",
+    mixed_in: Sequence[tuple[Problem, float]] = (),
 ) -> tf.data.Dataset:
     """Endless shuffled batches of the training split.
 
@@ -58,6 +63,8 @@ def training_dataset(
         seed: of all shuffling.
         repeat: False for one pass, with the odd last batches of the buckets.
         split: another split to train on.
+        mixed_in: other problems of the same vocabularies and direction, and how many sentences
+            are drawn of each for one of the first (`mixing.Mixture.weighted`).
 
     Raises:
         UserError: shards are missing, or no example of the split passes the length limits.
@@ -65,18 +72,22 @@ def training_dataset(
     scheme = batching.scheme_from_hparams(
         hp, True, num_replicas, length_multiplier=problem.batch_size_multiplier
     )
-    paths = problem.shard_paths(data_dir, split)
-    _require_usable_examples(problem, data_dir, split, paths, hp, scheme)
-    files = tf.data.Dataset.from_tensor_slices(paths)
-    files = files.shuffle(len(paths), seed=seed, reshuffle_each_iteration=True)
-    records = _read_in_turn(files).shuffle(
-        RECORD_SHUFFLE_BUFFER, seed=seed + 1, reshuffle_each_iteration=True
-    )
-    if repeat:
-        # After the shuffle, so that records of two epochs meet in batches only (T2T).
-        records = records.repeat()
+    parts = [(problem, 1.0), *mixed_in]
+    datasets = []
+    for number, (part, _) in enumerate(parts):
+        paths = part.shard_paths(data_dir, split)
+        _require_usable_examples(part, data_dir, split, paths, hp, scheme)
+        _report_long_examples(part, data_dir, split, hp, scheme)
+        datasets.append(_shuffled_records(paths, seed + _SEEDS_OF_A_PART * number, repeat))
+    records = datasets[0]
+    if mixed_in:
+        drawn = sum(weight for _, weight in parts)
+        records = tf.data.Dataset.sample_from_datasets(
+            datasets, [weight / drawn for _, weight in parts], seed=seed + 3
+        )
     batches = _bucketed(records, hp, scheme)
-    buffer = min(hp.batch_shuffle_size, _batches_in_an_epoch(problem, data_dir, split, scheme))
+    in_an_epoch = sum(_batches_in_an_epoch(part, data_dir, split, scheme) for part, _ in parts)
+    buffer = min(hp.batch_shuffle_size, in_an_epoch)
     if buffer > 1:
         batches = batches.shuffle(buffer, seed=seed + 2, reshuffle_each_iteration=True)
     return _finished(batches, problem, hp)
@@ -98,6 +109,16 @@ def evaluation_dataset(
     )
     records = tf.data.TFRecordDataset(problem.shard_paths(data_dir, split), buffer_size=1 << 20)
     return _finished(_bucketed(records, hp, scheme), problem, hp)
+
+
+def _shuffled_records(paths: Sequence[str], seed: int, repeat: bool) -> tf.data.Dataset:
+    files = tf.data.Dataset.from_tensor_slices(paths)
+    files = files.shuffle(len(paths), seed=seed, reshuffle_each_iteration=True)
+    records = _read_in_turn(files).shuffle(
+        RECORD_SHUFFLE_BUFFER, seed=seed + 1, reshuffle_each_iteration=True
+    )
+    # After the shuffle, so that records of two epochs meet in batches only (T2T).
+    return records.repeat() if repeat else records
 
 
 def _read_in_turn(files: tf.data.Dataset) -> tf.data.Dataset:
@@ -197,16 +218,43 @@ def _batches_in_an_epoch(
     problem: Problem, data_dir: str, split: str, scheme: batching.BatchingScheme
 ) -> int:
     """How many batches the split gives; a larger shuffle buffer would only delay the start."""
-    manifest = generation.read_manifest(data_dir, problem.dataset_filename())
-    lengths = (manifest or {}).get("splits", {}).get(split, {}).get("lengths")
-    if not lengths or problem.packed_length:
-        return batching.NO_LIMIT  # data made by T2T; rows of packed data have other lengths
+    lengths = _known_lengths(problem, data_dir, split)
+    if not lengths:
+        return batching.NO_LIMIT
     batches = 0.0
     for length, examples in lengths.items():
-        if scheme.min_length <= int(length) <= scheme.max_length:
-            bucket = bisect.bisect_right(scheme.boundaries, int(length))
+        if scheme.min_length <= length <= scheme.max_length:
+            bucket = bisect.bisect_right(scheme.boundaries, length)
             batches += examples / scheme.batch_sizes[bucket]
     return math.ceil(batches)
+
+
+def _known_lengths(problem: Problem, data_dir: str, split: str) -> dict[int, int]:
+    """Length of the longer side → examples. Empty for data made by T2T, and for packed data, whose
+    rows have other lengths."""
+    if problem.packed_length:
+        return {}
+    manifest = generation.read_manifest(data_dir, problem.dataset_filename())
+    lengths = (manifest or {}).get("splits", {}).get(split, {}).get("lengths") or {}
+    return {int(length): examples for length, examples in lengths.items()}
+
+
+def _report_long_examples(
+    problem: Problem, data_dir: str, split: str, hp: HParams, scheme: batching.BatchingScheme
+) -> None:
+    lengths = _known_lengths(problem, data_dir, split)
+    long = sum(examples for length, examples in lengths.items() if length > scheme.max_length)
+    if long and not any(_limits(hp).values()):  # what is cut is not left out
+        logger.warning(
+            "%s-%s: %d of %d examples are longer than max_length=%d subtokens, the longest has %d:"
+            " they are left out",
+            problem.name,
+            split,
+            long,
+            sum(lengths.values()),
+            scheme.max_length,
+            max(lengths),
+        )
 
 
 def _require_usable_examples(
@@ -218,6 +266,12 @@ def _require_usable_examples(
     scheme: batching.BatchingScheme,
 ) -> None:
     """An endless dataset of nothing would hang; say so at once instead."""
+    if problem.packed_length and problem.packed_length > scheme.max_length:
+        raise UserError(
+            f"{problem.name} has packed rows of up to {problem.packed_length} subtokens, and"
+            f" max_length {scheme.max_length} would leave nearly all of them out: set"
+            f" --hparams=…,max_length={problem.packed_length}"
+        )
     for some_records in tf.data.TFRecordDataset(paths).batch(_RECORDS_AT_ONCE):
         if tf.reduce_any(_fits(_lengths(some_records, hp), scheme)):
             return

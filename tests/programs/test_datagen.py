@@ -41,6 +41,15 @@ def test_own_text(tmp_path, capsys):
     assert "data is there" in capsys.readouterr().err
 
 
+def test_packed_text_says_what_padding_was_saved(tmp_path, capsys):
+    arguments = ["--problem=text2text", f"--data_dir={tmp_path}/data", "--vocab_size=50"]
+    assert datagen.main([*arguments, *_files(tmp_path), "--packed_length=64"]) == 0
+    report, saved = capsys.readouterr().out.splitlines()[-2:]
+    assert report.startswith("text2text: 40 examples: ")
+    assert report.endswith("packed into rows of 64")
+    assert saved.startswith("  packing saves ")
+
+
 def test_a_users_own_problem(tmp_path, capsys):
     package = tmp_path / "my_datagen_problems"
     package.mkdir()

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.config import HParams
-from keras_transformer.data import pipeline
+from keras_transformer.data import generation, pipeline
 from keras_transformer.data.text_problem import Text2TextProblem, VocabType
 from keras_transformer.errors import UserError
 
@@ -20,6 +20,16 @@ DATA = str(GOLDEN / "data")
 
 class OracleToyEnde(Text2TextProblem):
     approx_vocab_size = 256
+
+
+class Numbers(Text2TextProblem):
+    """900 examples of four digits and 100 of three, as bytes."""
+
+    vocab_type = VocabType.CHARACTER
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        for number in range(1000):
+            yield {"inputs": "a", "targets": f"{number:04d}" if number < 900 else str(number)}
 
 
 def _hp(**values):
@@ -124,6 +134,19 @@ def test_long_examples_are_dropped_in_training_only():
     assert sum(b["inputs"].shape[0] for b in evaluation) == 120
 
 
+def test_dropped_examples_are_counted_and_said(tmp_path, caplog):
+    problem = Numbers()
+    generation.generate(problem, str(tmp_path), str(tmp_path), num_workers=1)
+    pipeline.training_dataset(problem, str(tmp_path), _hp(max_length=4))
+    assert "900 of 1000 examples are longer than max_length=4 subtokens, the longest has 5" in (
+        caplog.text
+    )
+    caplog.clear()
+    pipeline.training_dataset(problem, str(tmp_path), _hp(max_length=5))
+    pipeline.training_dataset(problem, str(tmp_path), _hp(max_length=4, max_target_seq_length=4))
+    assert not caplog.text
+
+
 def test_an_endless_dataset_of_nothing_is_refused():
     with pytest.raises(UserError, match="none of the 500 examples .* max_length 2"):
         pipeline.training_dataset(OracleToyEnde(), DATA, _hp(max_length=2))
@@ -177,6 +200,12 @@ def test_packed_rows_carry_segments_and_positions(tmp_path):
                 ends = ids[:, :-1] == 1
                 assert (positions[:, 1:][ends] == 0).all()
                 assert (np.diff(segments)[ends & (ids[:, 1:] != 0)] == 1).all()
+
+
+def test_packed_rows_longer_than_the_limit_are_refused(tmp_path):
+    WordsPacked().generate_data(str(tmp_path), "")
+    with pytest.raises(UserError, match="rows of up to 32 subtokens, and max_length 31"):
+        pipeline.training_dataset(WordsPacked(), str(tmp_path), _hp(max_length=31))
 
 
 def test_statistics_count_what_is_not_padding():

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from keras_transformer import registry
+from keras_transformer.data import example_format, tfrecord
 from keras_transformer.errors import UserError
 
 
@@ -113,3 +114,21 @@ def test_options_that_contradict_each_other(options):
 def test_an_unknown_option_is_named():
     with pytest.raises(UserError, match="train_src"):
         registry.problem("text2text", train_src="x")
+
+
+def test_packed_rows_have_files_of_their_own(files, tmp_path):
+    data = str(tmp_path / "data")
+    plain = registry.problem("text2text", **files, vocab_size=60)
+    packed = registry.problem("text2text", **files, vocab_size=60, packed_length=40)
+    for problem in (plain, packed):
+        problem.generate_data(data, "")
+    assert registry.problem("text2text", **packed.options).packed_length == 40
+    rows = [
+        example_format.decode_example(record)
+        for path in packed.shard_paths(data, "train")
+        for record in tfrecord.read_records(path)
+    ]
+    assert sum(max(row["inputs_segmentation"]) for row in rows) == 50
+    assert max(len(row["inputs"]) for row in rows) <= 40
+    with pytest.raises(UserError, match="made from other files"):
+        registry.problem("text2text", **files, vocab_size=60, packed_length=50).is_generated(data)
