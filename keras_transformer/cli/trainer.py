@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from typing import TYPE_CHECKING
 
+from keras_transformer.cli import mixture_flags
 from keras_transformer.cli.log import show_log
 from keras_transformer.cli.problem_flags import add_problem_flags
 from keras_transformer.cli.program import Flags, Program
 from keras_transformer.errors import UserError
+
+if TYPE_CHECKING:
+    from keras_transformer.training.cluster import Cluster
 
 SCHEDULES = ("continuous_train_and_eval", "train_and_evaluate", "train", "evaluate")
 DIVERGED_STATUS = 1
@@ -17,13 +23,14 @@ program = Program(
     "kt-trainer",
     "trains a Transformer; makes missing data first; goes on from the newest checkpoint of"
     " --output_dir; evaluates after checkpoints. Ctrl-C and SIGTERM save before leaving (exit"
-    " status 130 and 143); a loss that is not a number ends it with status 1.",
+    " status 130 and 143); a loss that is not a number ends it with status 1,"
+    " the loss of another worker with 3.",
     examples=[
         "kt-trainer --problem=wmt14_ende --hparams=base --data_dir=data --tmp_dir=corpora"
         " --output_dir=runs/ende",
         "kt-trainer --problem=text2text --train_source=a.en --train_target=a.de --dev_source=b.en"
         " --dev_target=b.de --vocab_size=8000 --hparams=small --data_dir=data --output_dir=run",
-        "kt-trainer --output_dir=runs/ende --schedule=evaluate --eval_use_test_set --eval_bleu",
+        "kt-trainer --output_dir=runs/ende --schedule=evaluate --eval_use_test_set --eval_decode",
     ],
 )
 program.string("problem", None, "what to learn (kt-info lists all); default: the run directory's")
@@ -65,6 +72,15 @@ program.enum(
 )
 program.boolean("jit", False, "compile with XLA (one compilation for each shape of batch)")
 program.integer("gpus", None, "GPUs to use; default: all; batch_size is for each", 0)
+program.enum(
+    "strategy",
+    "auto",
+    ["auto", "mirrored", "multi_worker", "tpu"],
+    "devices: mirrored, all GPUs of this machine; multi_worker, those of all processes that the"
+    " variable TF_CONFIG names; tpu, untested; auto, multi_worker if TF_CONFIG names several",
+)
+program.float("worker_timeout", 600.0, "seconds that the other workers have to come up", 0)
+program.string("tpu", "", "name or address of a TPU to use (untested)")
 program.integer("logical_cpus", 0, "cut the CPU into so many devices, to try several out", 0, 64)
 program.integer(
     "simulate_replicas",
@@ -79,8 +95,13 @@ program.string("init_from", "", "checkpoint or run directory whose weights a new
 program.integer("eval_steps", 100, "batches of an evaluation (0: all)", 0)
 program.float("eval_throttle_seconds", 600.0, "least seconds between evaluations in training", 0)
 program.boolean("eval_use_test_set", False, "evaluate on the test split")
-program.boolean("eval_bleu", False, "translate with beam search in evaluations; keeps the best")
-program.integer("eval_bleu_lines", 0, "translate only the first so many lines (0: all)", 0)
+program.boolean(
+    "eval_decode",
+    False,
+    "decode with beam search in evaluations and score the outputs (BLEU; bracket F1 of trees);"
+    " keeps the best",
+)
+program.integer("eval_decode_lines", 0, "decode only the first so many lines (0: all)", 0)
 program.integer("eval_early_stopping_steps", 0, "stop so many steps after the best (0: never)", 0)
 program.string("eval_early_stopping_metric", "loss", "figure of the evaluation that counts")
 program.float("eval_early_stopping_metric_delta", 0.1, "least change that counts", 0)
@@ -88,6 +109,9 @@ program.boolean("eval_early_stopping_metric_minimize", True, "smaller is better"
 program.string("checkpoint_path", "", "--schedule=evaluate: this one instead of the newest")
 program.boolean("json", False, "--schedule=evaluate: print the figures as one JSON object")
 add_problem_flags(program)
+mixture_flags.add_flags(program)
+program.alias("eval_bleu", "eval_decode")
+program.alias("eval_bleu_lines", "eval_decode_lines")
 program.alias("t2t_usr_dir", "usr_dir")
 program.alias("warm_start_from", "init_from")
 program.alias("worker_gpu", "gpus")
@@ -103,16 +127,16 @@ for name in (
     *("tpu_num_shards", "tpu_infeed_sleep_secs", "use_tpu_estimator", "disable_ffmpeg"),
 ):
     program.ignored(name, "it changes no result here")
-program.refused("worker_replicas", "one machine trains; use its GPUs, or --simulate_replicas", "1")
+program.refused("worker_replicas", "several machines train by the variable TF_CONFIG", "1")
 program.refused("ps_replicas", "there are no parameter servers; all devices hold the weights", "0")
-program.refused("use_tpu", "this program runs on CPUs and GPUs")
+program.refused("use_tpu", "see --tpu, which is untested")
 program.refused("keep_checkpoint_every_n_hours", "see --keep_checkpoint_max")
 program.refused("xla_compile", "use --jit")
 program.refused("hparams_range", "settings are searched by starting one run for each")
 program.refused("autotune", "settings are searched by starting one run for each")
 program.refused("cloud_mlengine", "start it on the machine that is to train")
 program.refused("export_saved_model", "use kt-exporter")
-program.refused("eval_run_autoregressive", "use --eval_bleu")
+program.refused("eval_run_autoregressive", "use --eval_decode")
 program.refused("gpu_automatic_mixed_precision", "use --precision=float16 or bfloat16")
 
 
@@ -122,14 +146,29 @@ def run(flags: Flags) -> int | None:
         raise UserError("--output_dir is not given: name the run directory")
     if flags.json and flags.schedule != "evaluate":
         raise UserError("--json is for --schedule=evaluate; training writes train_log.jsonl")
+    from keras_transformer.cli.training_run import training_cluster
+    from keras_transformer.training.worker_watch import LOST_STATUS, WorkerLostError
+
+    cluster = training_cluster(flags)
+    try:
+        return _run(flags, cluster)
+    except WorkerLostError as error:
+        print(f"kt-trainer: {error}", file=sys.stderr, flush=True)
+        os._exit(LOST_STATUS)
+
+
+def _run(flags: Flags, cluster: Cluster | None) -> int | None:
     from keras_transformer.cli.training_run import open_or_create, train_options
 
-    run_dir, data_dir = open_or_create(flags)
+    run_dir, data_dir = open_or_create(flags, cluster)
     from keras_transformer.training.nan_watch import DivergedError
     from keras_transformer.training.trainer import Trainer
 
     trainer = Trainer(
-        run_dir, data_dir, train_options(flags), evaluates_during_training=flags.schedule != "train"
+        run_dir,
+        data_dir,
+        train_options(flags, cluster),
+        evaluates_during_training=flags.schedule != "train",
     )
     if flags.schedule == "evaluate":
         figures = trainer.evaluate(flags.checkpoint_path or None)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_transformer import registry
+from keras_transformer.cli import mixture_flags
 from keras_transformer.cli.problem_flags import problem_options
 from keras_transformer.cli.program import Flags
 from keras_transformer.config import HParams
 from keras_transformer.errors import UserError
 from keras_transformer.run_dir import HPARAMS_FILE, RunDir, write_text_atomically
+from keras_transformer.training.cluster import Cluster, from_environment
 
 if TYPE_CHECKING:
     from keras_transformer.data.problem import Problem
@@ -22,24 +25,39 @@ logger = logging.getLogger(__name__)
 TRAINS = ("continuous_train_and_eval", "train_and_evaluate", "train")
 
 
-def open_or_create(flags: Flags) -> tuple[RunDir, str]:
+# Seconds in which a network disk may not yet show what the chief has written.
+DISK_DELAY = 30.0
+
+
+def open_or_create(flags: Flags, cluster: Cluster | None = None) -> tuple[RunDir, str]:
     """The run directory and its data, both made if need be.
+
+    Args:
+        flags: the trainer's.
+        cluster: the processes that train together; only the chief makes anything, the others wait.
 
     Raises:
         UserError: a flag is missing, or contradicts what the run directory was begun with.
     """
+    is_chief = cluster is None or cluster.is_chief
     if not 0 <= flags.random_seed < 2**32:
         raise UserError(
             f"--random_seed={flags.random_seed}: a seed is a whole number from 0 to 2**32 - 1"
         )
     if flags.usr_dir:
         registry.import_usr_dir(flags.usr_dir)
+    if cluster is not None and not is_chief:
+        cluster.wait_for_chief(flags.worker_timeout)
+        _require_what_the_chief_made(flags.output_dir, cluster)
     if RunDir.exists(flags.output_dir):
         run = _existing(flags)
         data_dir = flags.data_dir or (str(run.data_dir) if run.data_dir else None)
         if data_dir is None:
             raise UserError("--data_dir is not given, and the run directory names none")
-        _make_data(run.problem, data_dir, flags.tmp_dir)
+        _make_data(run.problem, data_dir, flags.tmp_dir, is_chief)
+        if flags.schedule in TRAINS:
+            run = mixture_flags.settle(run, flags)
+            mixture_flags.make_data(run.problem, run.mixture, data_dir, flags.tmp_dir, is_chief)
     elif flags.schedule not in TRAINS:
         raise UserError(f"{flags.output_dir}: there is no such run directory to evaluate")
     else:
@@ -50,7 +68,9 @@ def open_or_create(flags: Flags) -> tuple[RunDir, str]:
         if not flags.data_dir:
             raise UserError("--data_dir is not given: name the folder for vocabulary and shards")
         data_dir = flags.data_dir
-        _make_data(problem, data_dir, flags.tmp_dir)
+        _make_data(problem, data_dir, flags.tmp_dir, is_chief)
+        mixture = mixture_flags.given(flags)
+        mixture_flags.make_data(problem, mixture, data_dir, flags.tmp_dir, is_chief)
         run = RunDir.create(
             flags.output_dir,
             hparams,
@@ -58,8 +78,9 @@ def open_or_create(flags: Flags) -> tuple[RunDir, str]:
             data_dir,
             hparams_set=set_name,
             usr_dir=flags.usr_dir or None,
+            mixture=mixture,
         )
-    if flags.schedule in TRAINS:
+    if flags.schedule in TRAINS and is_chief:
         _write_flags(run.path, flags)
     return run, data_dir
 
@@ -125,6 +146,7 @@ def _existing(flags: Flags) -> RunDir:
         hparams_set=set_name,
         usr_dir=flags.usr_dir or None,
         target_space_id=run.target_space_id,
+        mixture=run.mixture,
     )
 
 
@@ -147,9 +169,26 @@ def _settings(flags: Flags, stored_set: str | None) -> tuple[HParams, str]:
     return hparams, name
 
 
-def _make_data(problem: Problem, data_dir: str, tmp_dir: str) -> None:
-    if not problem.is_generated(data_dir):
-        problem.generate_data(data_dir, tmp_dir)
+def _require_what_the_chief_made(output_dir: str, cluster: Cluster) -> None:
+    until = time.monotonic() + DISK_DELAY
+    while not RunDir.exists(output_dir):
+        if time.monotonic() > until:
+            raise UserError(
+                f"{cluster.name}: {cluster.title(0)} has made the run directory, but there is"
+                f" none at {output_dir} here: --output_dir must be on a disk that all workers share"
+            )
+        time.sleep(1.0)
+
+
+def _make_data(problem: Problem, data_dir: str, tmp_dir: str, is_chief: bool) -> None:
+    if problem.is_generated(data_dir):
+        return
+    if not is_chief:
+        raise UserError(
+            f"the chief has the data of {problem.name}, but it is not in {data_dir} here: give a"
+            " --data_dir that all workers share, or the same copy on each machine"
+        )
+    problem.generate_data(data_dir, tmp_dir)
 
 
 def _write_flags(folder: Path, flags: Flags) -> None:
@@ -161,8 +200,28 @@ def _as_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def train_options(flags: Flags) -> TrainOptions:
-    """The options that the flags give."""
+def training_cluster(flags: Flags) -> Cluster | None:
+    """The processes to train with; None for this one alone.
+
+    Raises:
+        UserError: TF_CONFIG and the flags contradict each other, or it is wrong in itself.
+    """
+    if flags.tpu and flags.strategy not in ("auto", "tpu"):
+        raise UserError(f"--tpu={flags.tpu} is for --strategy=tpu, not {flags.strategy}")
+    wants_tpu = bool(flags.tpu) or flags.strategy == "tpu"
+    if flags.strategy == "mirrored" or wants_tpu or flags.schedule not in TRAINS:
+        return None
+    found = from_environment()
+    if found is None and flags.strategy == "multi_worker":
+        raise UserError(
+            "--strategy=multi_worker needs the variable TF_CONFIG with more than one worker"
+            " (docs/train.md shows it for plain hosts, Kubernetes and SLURM)"
+        )
+    return found
+
+
+def train_options(flags: Flags, cluster: Cluster | None = None) -> TrainOptions:
+    """The options that the flags give, and the processes that train together."""
     from keras_transformer.training.early_stopping import EarlyStopping
     from keras_transformer.training.loop import LoopSettings
     from keras_transformer.training.trainer import TrainOptions
@@ -192,12 +251,15 @@ def train_options(flags: Flags) -> TrainOptions:
         jit=flags.jit,
         logical_cpus=flags.logical_cpus,
         gpus=flags.gpus,
+        tpu=flags.tpu or ("local" if flags.strategy == "tpu" else ""),
+        cluster=cluster,
+        worker_timeout=flags.worker_timeout,
         simulate_replicas=flags.simulate_replicas,
         eval_steps=flags.eval_steps,
         eval_throttle_seconds=flags.eval_throttle_seconds,
         eval_split="test" if flags.eval_use_test_set else "dev",
-        eval_bleu=flags.eval_bleu,
-        eval_bleu_lines=flags.eval_bleu_lines,
+        eval_decode=flags.eval_decode,
+        eval_decode_lines=flags.eval_decode_lines,
         early_stopping=stopping,
         tmp_dir=flags.tmp_dir,
         init_from=flags.init_from,

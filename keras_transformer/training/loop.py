@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from keras_transformer.training.interruption import Interruption
 from keras_transformer.training.nan_watch import Describe, DivergedError
 from keras_transformer.training.train_log import TrainLog
 from keras_transformer.training.train_state import TrainState
+from keras_transformer.training.workers import Alone
 
 # A pipe or log gets a progress line at least this often, however slow the steps are; in seconds.
 LINE_EVERY = 60.0
@@ -34,6 +36,15 @@ class Ending(Enum):
     DATA = "the data came to its end"
     INTERRUPTED = "interrupted"
     EARLY = "the evaluation did not improve"
+
+
+class Wish(Enum):
+    """What a process may wish by its own clock and signals; sent with each update."""
+
+    SIGINT = 0
+    SIGTERM = 1
+    TIME = 2
+    SAVE = 3
 
 
 @dataclass(frozen=True)
@@ -73,6 +84,8 @@ class Loop:
         after_checkpoint: called with the prefix of each new checkpoint, and whether training has
             come to its end; returns True to stop. Not called when a signal came.
         describe: gives the text of a batch, for a batch that went wrong.
+        workers: the processes that make the same updates. Only the chief writes; whatever hangs
+            on a clock or a signal goes through the updates, so that all do the same.
     """
 
     def __init__(
@@ -84,6 +97,7 @@ class Loop:
         screen: progress.Screen,
         after_checkpoint: Callable[[str, bool], bool] = lambda prefix, is_last: False,
         describe: Describe | None = None,
+        workers: Alone | None = None,
     ):
         self._state = state
         self._run_dir = run_dir
@@ -92,8 +106,14 @@ class Loop:
         self._screen = screen
         self._after_checkpoint = after_checkpoint
         self._describe = describe
+        self._workers = workers or Alone()
+        # What this process wishes, and what all know that some process wished.
+        self._wished: frozenset[Wish] = frozenset()
+        self._agreed: frozenset[Wish] = frozenset()
+        self._has_wished_to_save = False
         self._meter = progress.Meter()
         self._pending: tuple[int, Any, Any] | None = None
+        self._compilations = 0
         self._is_first = True
         self._first_step = state.step
         self._saved_step = state.step
@@ -125,11 +145,26 @@ class Loop:
         settings = self._settings
         if self._state.step >= settings.train_steps:
             return Ending.FINISHED
-        if interruption.requested:
-            return Ending.INTERRUPTED
-        if settings.train_seconds and time.monotonic() - self._began >= settings.train_seconds:
-            return Ending.TIME
-        return None
+        self._wished = self._wishes(interruption)
+        wishes = self._agreed if self._workers.count > 1 else self._wished
+        for wish in (Wish.SIGINT, Wish.SIGTERM):
+            if wish in wishes:
+                interruption.signal_number = getattr(signal, wish.name)
+                return Ending.INTERRUPTED
+        return Ending.TIME if Wish.TIME in wishes else None
+
+    def _wishes(self, interruption: Interruption) -> frozenset[Wish]:
+        """What this process would do by its own clock and signals."""
+        settings, now = self._settings, time.monotonic()
+        conditions = {
+            Wish.SIGINT: interruption.signal_number == signal.SIGINT,
+            Wish.SIGTERM: interruption.signal_number == signal.SIGTERM,
+            Wish.TIME: 0 < settings.train_seconds <= now - self._began,
+            Wish.SAVE: self._workers.is_chief
+            and not self._has_wished_to_save
+            and 0 < settings.save_seconds <= now - self._saved_at,
+        }
+        return frozenset(wish for wish, holds in conditions.items() if holds)
 
     def _update(self) -> Ending | None:
         state = self._state
@@ -139,7 +174,11 @@ class Loop:
             return Ending.DATA
         hparams = state.train_step.hparams
         rate = schedule.learning_rate(hparams, state.step, self._settings.train_steps)
-        result = state.train_step(batches, state.step, rate)
+        began = time.monotonic()
+        self._has_wished_to_save |= Wish.SAVE in self._wished
+        wishes = [float(wish in self._wished) for wish in Wish]
+        result = state.train_step(batches, state.step, rate, wishes)
+        self._report_compilations(time.monotonic() - began)
         # The figures of the update before are read only now, while a GPU works on this one.
         self._check_pending()
         self._pending = (state.step, batches, result)
@@ -148,6 +187,20 @@ class Loop:
             self._after_first_update()
         self._report(rate)
         return None
+
+    def _report_compilations(self, seconds: float) -> None:
+        """Says that XLA compiled for new shapes of batch, which holds one update up."""
+        step = self._state.train_step
+        new = step.compiled_shapes[self._compilations :]
+        if not new:
+            return
+        most = len(step.jit_lengths)
+        for shape in new:
+            self._compilations += 1
+            number, text = self._compilations, " x ".join(map(str, shape))
+            self._log.event("compile", self._state.step, shape=shape, number=number, most=most)
+            self._screen.note(f"XLA compiled for batches of {text}: shape {number} of {most}")
+        self._meter.leave_out(seconds)
 
     def _after_first_update(self) -> None:
         """A sign of life; the time of building graphs and filling buffers counts as no speed."""
@@ -164,10 +217,12 @@ class Loop:
         if not self._settings.profile:
             return
         made = self._state.step - self._first_step
-        if made == PROFILED.start:
+        if made == PROFILED.start and self._workers.is_chief:
             tf.profiler.experimental.start(str(self._run_dir))
         elif made == PROFILED.stop:
             self._check_pending()
+            if not self._workers.is_chief:
+                return
             tf.profiler.experimental.stop()
             self._screen.note(f"a profile is in {self._run_dir}/plugins: tensorboard shows it")
 
@@ -176,6 +231,9 @@ class Loop:
             return
         step, batches, result = self._pending
         self._pending = None
+        if self._workers.count > 1:
+            totals = zip(Wish, result.wishes.numpy(), strict=True)
+            self._agreed |= {wish for wish, total in totals if total}
         loss, norm = float(result.loss), float(result.gradient_norm)
         if bool(result.finite):
             self._meter.add(loss, float(result.source_tokens), float(result.target_tokens), norm)
@@ -185,7 +243,9 @@ class Loop:
         skipped = self._state.info["skipped_updates"] = (
             self._state.info.get("skipped_updates", 0) + 1
         )
-        path = nan_watch.save_batch(self._run_dir, step, batches, self._describe)
+        path = nan_watch.batch_path(self._run_dir, step)
+        if self._workers.is_chief:
+            nan_watch.save_batch(self._run_dir, step, batches, self._describe)
         self._log.event("nan", step, loss=repr(loss), gradient_norm=repr(norm), batch=path)
         text = nan_watch.message(step, loss, norm, path)
         if not self._settings.skip_nan:
@@ -196,7 +256,9 @@ class Loop:
     def _report(self, rate: float) -> None:
         step, now = self._state.step, time.monotonic()
         if step % self._settings.log_steps == 0 or now - self._shown_at >= LINE_EVERY:
-            self._check_pending()
+            if step % self._settings.log_steps == 0 or self._workers.count == 1:
+                # Not by the clock where all workers must read the same figures at the same place.
+                self._check_pending()
             figures = self._meter.report()
             if figures:
                 self._log.train(step, rate, figures)
@@ -213,18 +275,26 @@ class Loop:
 
     def _is_save_due(self) -> bool:
         settings = self._settings
-        by_steps = settings.save_steps and self._state.step % settings.save_steps == 0
-        waited = time.monotonic() - self._saved_at
-        return bool(by_steps or (settings.save_seconds and waited >= settings.save_seconds))
+        if settings.save_steps and self._state.step % settings.save_steps == 0:
+            return True
+        if self._workers.count > 1:
+            return Wish.SAVE in self._agreed
+        return 0 < settings.save_seconds <= time.monotonic() - self._saved_at
 
     def _save(self, is_last: bool, is_hurried: bool = False) -> bool:
         """Saves and, unless hurried, evaluates; True if training is to stop."""
         began = time.monotonic()
         self._check_pending()
-        prefix = self._state.save(self._run_dir, self._settings.keep)
         self._saved_step = self._state.step
-        self._log.event("checkpoint", self._state.step, path=prefix)
-        stop = not is_hurried and self._after_checkpoint(prefix, is_last)
+        stop = False
+        if self._workers.is_chief:
+            prefix = self._state.save(self._run_dir, self._settings.keep)
+            self._log.event("checkpoint", self._state.step, path=prefix)
+            stop = not is_hurried and self._after_checkpoint(prefix, is_last)
+        # The others wait here for the chief.
+        stop = self._workers.any(stop)
+        self._has_wished_to_save = False
+        self._agreed -= {Wish.SAVE}
         self._saved_at = time.monotonic()
         self._meter.leave_out(self._saved_at - began)
         return stop

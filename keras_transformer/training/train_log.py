@@ -4,8 +4,10 @@
     <run_dir>/events.out.tfevents.* scalars of training
     <run_dir>/eval/                 scalars of evaluation, under T2T's names
 
-Events: `start`, `resume`, `train`, `checkpoint`, `eval`, `nan`, `end`. Each line is written at once
-and whole.
+Events: `start`, `resume`, `mixture`, `compile`, `train`, `checkpoint`, `eval`, `nan`, `end`. Each
+line is written at once. A kill may still cut the last one off: readers pass over it, and the next run
+begins a line of its own. After a kill the steps since the last checkpoint are made again, so they
+stand here twice, with a `resume` between.
 """
 
 from __future__ import annotations
@@ -13,10 +15,13 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
+from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 LOG_FILE = "train_log.jsonl"
 EVAL_FOLDER = "eval"
@@ -27,7 +32,7 @@ def events(run_dir: str | os.PathLike[str], kind: str) -> Iterator[dict[str, Any
     path = os.path.join(run_dir, LOG_FILE)
     if not os.path.isfile(path):
         return
-    with open(path, encoding="utf-8") as stream:
+    with open(path, encoding="utf-8", errors="replace") as stream:
         for text in stream:
             try:
                 record = json.loads(text)
@@ -53,12 +58,25 @@ class TrainLog:
         self._tag = f"metrics-{problem_name}/targets/"
         self._folders = {"train": os.fspath(run_dir), "eval": os.path.join(run_dir, eval_folder)}
         self._writers: dict[str, tf.summary.SummaryWriter] = {}
+        _end_last_line(self._path)
 
     def event(self, event: str, step: int, **values: Any) -> None:
         """Appends a line."""
         record = {"event": event, "step": step, "time": round(time.time(), 3), **values}
         with open(self._path, "a", encoding="utf-8") as stream:
             stream.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+    def resume(self, step: int, checkpoint: str) -> None:
+        """Notes that training goes on at `step`; TensorBoard forgets the updates after it.
+
+        They were made by a run that was killed before its next checkpoint, and are made again.
+        """
+        self.event("resume", step, path=checkpoint)
+        start = SessionLog(status=SessionLog.START)
+        for folder in filter(os.path.isdir, self._folders.values()):
+            writer = EventFileWriter(folder)
+            writer.add_event(Event(wall_time=time.time(), step=step + 1, session_log=start))
+            writer.close()
 
     def train(self, step: int, rate: float, figures: dict[str, float]) -> None:
         """Figures of the updates up to `step`."""
@@ -83,6 +101,18 @@ class TrainLog:
         with self._writer("eval").as_default(step=step):
             tf.summary.text("translations", "\n".join(rows))
 
+    def attention(self, step: int, images: Mapping[str, np.ndarray], text: str) -> None:
+        """Shows pictures of attention in TensorBoard.
+
+        Args:
+            images: name → uint8 [height, width, 3].
+            text: the sentence pair they belong to.
+        """
+        with self._writer("eval").as_default(step=step):
+            for name, image in images.items():
+                tf.summary.image(f"attention/{name}", image[np.newaxis])
+            tf.summary.text("attention/sentences", text)
+
     def _writer(self, kind: str) -> tf.summary.SummaryWriter:
         if kind not in self._writers:
             self._writers[kind] = tf.summary.create_file_writer(self._folders[kind])
@@ -98,3 +128,29 @@ class TrainLog:
         """Closes the event files."""
         for writer in self._writers.values():
             writer.close()
+
+
+class SilentLog(TrainLog):
+    """The log of a worker that is not the chief: it writes nothing."""
+
+    def __init__(self) -> None:
+        self._writers = {}
+
+    def event(self, event: str, step: int, **values: Any) -> None:
+        pass
+
+    def resume(self, step: int, checkpoint: str) -> None:
+        pass
+
+    def _scalars(self, kind: str, step: int, values: dict[str, float]) -> None:
+        pass
+
+
+def _end_last_line(path: str) -> None:
+    """Ends the line that a kill cut off, so that the next one is not lost with it."""
+    if not os.path.isfile(path) or not os.path.getsize(path):
+        return
+    with open(path, "r+b") as stream:
+        stream.seek(-1, os.SEEK_END)
+        if stream.read(1) != b"\n":
+            stream.write(b"\n")

@@ -20,11 +20,15 @@ import tensorflow as tf
 from keras_transformer.config import HParams
 from keras_transformer.layers.dropout import dropout_noise
 from keras_transformer.training import loss, optimizer
+from keras_transformer.training.bucket_shapes import pad_to_bucket
 from keras_transformer.training.distribution import first_replica, rows_of_replica
 from keras_transformer.training.loss_scale import LossScale
 from keras_transformer.training.projected_loss import projected_cross_entropy
 
 Batch = Mapping[str, tf.Tensor]
+
+# How many numbers a process may send with an update.
+WISHES = 4
 
 
 class StepResult(NamedTuple):
@@ -35,6 +39,7 @@ class StepResult(NamedTuple):
     target_tokens: Any  # float32, real positions of the target, EOS counted
     gradient_norm: Any  # float32, global, before clipping, weight decay included
     finite: Any  # bool, the update was made
+    wishes: Any  # float32 [W], sums over all replicas of what each process gave with its batches
 
 
 class TrainStep:
@@ -50,7 +55,12 @@ class TrainStep:
         accumulate: batches whose gradients make one update.
         loss_multiplier: the problem's factor on the loss.
         seed: of the noise of dropout.
-        jit: compile the gradient with XLA (one compilation for each shape of batch).
+        jit: compile the gradient with XLA, once for each shape of batch.
+        jit_lengths: the longest sentence of each bucket in subtokens, ascending. With XLA batches
+            are padded to the next of them, so that few shapes are compiled.
+
+    Attributes:
+        compiled_shapes: [B, positions of each side] of the batches XLA compiled for, in that order.
     """
 
     def __init__(
@@ -62,6 +72,7 @@ class TrainStep:
         loss_multiplier: float = 1.0,
         seed: int = 0,
         jit: bool = False,
+        jit_lengths: Sequence[int] = (),
     ):
         self.model = model
         self.hparams = hparams
@@ -70,6 +81,8 @@ class TrainStep:
         self.loss_multiplier = loss_multiplier
         self.seed = seed
         self._jit = jit
+        self.jit_lengths = tuple(jit_lengths)
+        self.compiled_shapes: list[tuple[int, ...]] = []
         self._replicas = strategy.num_replicas_in_sync
         self._variables: dict[str, tf.Variable] = {
             name: variable.value
@@ -114,10 +127,10 @@ class TrainStep:
             for name, each in batch.items()
         }
         noise, rate = tf.TensorSpec([2], tf.int32), tf.TensorSpec([], tf.float32)
-        wanted = tf.TensorSpec([], tf.bool)
+        wanted, wishes = tf.TensorSpec([], tf.bool), tf.TensorSpec([WISHES], tf.float32)
         self._update = tf.function(
             self._update_from_batch,
-            input_signature=[features, noise, rate, wanted],
+            input_signature=[features, noise, rate, wanted, wishes],
             autograph=False,
         )
         self._update.get_concrete_function()
@@ -127,23 +140,31 @@ class TrainStep:
             )
             self._add_up.get_concrete_function()
 
-    def __call__(self, batches: Sequence[Batch], step: int, rate: float) -> StepResult:
+    def __call__(
+        self,
+        batches: Sequence[Batch],
+        step: int,
+        rate: float,
+        wishes: Sequence[float] = (0.0,) * WISHES,
+    ) -> StepResult:
         """Makes one update.
 
         Args:
             batches: `accumulate` global batches of ids.
             step: updates done before.
             rate: the learning rate.
+            wishes: numbers that reach every process, added up, with the result.
         """
         if self._update is None:
             self.trace(batches[0])
         for number, batch in enumerate(batches[:-1]):
-            self._add_up(dict(batch), tf.constant([step, number + 1]))
+            self._add_up(self._for_compilation(batch), tf.constant([step, number + 1]))
         return self._update(
-            dict(batches[-1]),
+            self._for_compilation(batches[-1]),
             tf.constant([step, 0]),
             tf.constant(rate, tf.float32),
             tf.constant(True),
+            tf.constant(wishes, tf.float32),
         )
 
     def try_out(self, batch: Batch) -> StepResult:
@@ -154,7 +175,23 @@ class TrainStep:
         """
         if self._update is None:
             self.trace(batch)
-        return self._update(dict(batch), tf.constant([0, 0]), tf.zeros([]), tf.constant(False))
+        return self._update(
+            self._for_compilation(batch),
+            tf.constant([0, 0]),
+            tf.zeros([]),
+            tf.constant(False),
+            tf.zeros([WISHES]),
+        )
+
+    def _for_compilation(self, batch: Batch) -> dict[str, tf.Tensor]:
+        """The batch in one of the few shapes that XLA compiles for; as it is without XLA."""
+        if not self._jit:
+            return dict(batch)
+        padded = pad_to_bucket(batch, self.jit_lengths)
+        shape = tuple(padded["inputs"].shape) + tuple(padded["targets"].shape[1:])
+        if shape not in self.compiled_shapes:
+            self.compiled_shapes.append(shape)
+        return padded
 
     def _accumulate_batch(self, batch: Batch, noise: tf.Tensor) -> None:
         def add(batch: Batch, noise: tf.Tensor) -> None:
@@ -165,25 +202,32 @@ class TrainStep:
         self.strategy.run(add, args=(batch, noise))
 
     def _update_from_batch(
-        self, batch: Batch, noise: tf.Tensor, rate: tf.Tensor, wanted: tf.Tensor
+        self,
+        batch: Batch,
+        noise: tf.Tensor,
+        rate: tf.Tensor,
+        wanted: tf.Tensor,
+        wishes: tf.Tensor,
     ) -> StepResult:
-        def compute(batch: Batch, noise: tf.Tensor) -> tuple[list[tf.Tensor], tf.Tensor]:
+        def compute(
+            batch: Batch, noise: tf.Tensor, wishes: tf.Tensor
+        ) -> tuple[list[tf.Tensor], tf.Tensor]:
             gradients, sums = self._replica_gradients(batch, noise)
-            if not self._accumulated:
-                return gradients, sums
-            parts = []
-            for total, part in zip(self._accumulated, [*gradients, sums], strict=True):
-                parts.append(part + total)
-                total.assign(tf.zeros_like(total))
-            return parts[:-1], parts[-1]
+            parts = [*gradients, sums]
+            if self._accumulated:
+                parts = []
+                for total, part in zip(self._accumulated, [*gradients, sums], strict=True):
+                    parts.append(part + total)
+                    total.assign(tf.zeros_like(total))
+            return parts[:-1], tf.concat([parts[-1], wishes], axis=0)
 
-        gradients, sums = self.strategy.run(compute, args=(batch, noise))
+        gradients, sums = self.strategy.run(compute, args=(batch, noise, wishes))
         variables = list(self._variables.values())
         gradients = self.strategy.extended.batch_reduce_to(
             tf.distribute.ReduceOp.SUM, list(zip(gradients, variables, strict=True))
         )
         sums = self.strategy.reduce(tf.distribute.ReduceOp.SUM, sums, axis=None)
-        losses, source_tokens, target_tokens = tf.unstack(sums)
+        losses, source_tokens, target_tokens = tf.unstack(sums[:3])
         tokens = tf.maximum(target_tokens, 1.0)
         mean_loss = losses * self.loss_multiplier / tokens
         factor = self.loss_multiplier / (tokens * self._scale())
@@ -207,7 +251,7 @@ class TrainStep:
                 lambda: self.loss_scale.update(finite),
                 lambda: tf.constant(False),
             )
-        return StepResult(mean_loss, source_tokens, target_tokens, norm, finite)
+        return StepResult(mean_loss, source_tokens, target_tokens, norm, finite, sums[3:])
 
     def _replica_gradients(
         self, batch: Batch, noise: tf.Tensor

@@ -8,43 +8,48 @@ Everything `kt-trainer` can do is here; the program only reads flags.
 
 from __future__ import annotations
 
+import contextlib
+import io
+import itertools
 import os
-import shutil
 import time
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_transformer import registry
-from keras_transformer.config import HParams
-from keras_transformer.data import batching, pipeline
+from keras_transformer.data import mixing, pipeline
 from keras_transformer.decoding.translation_score import TranslationScore
 from keras_transformer.errors import UserError
 from keras_transformer.model.transformer import Transformer
 from keras_transformer.run_dir import RunDir
-from keras_transformer.training import checkpoints, distribution, train_log, warm_start
-from keras_transformer.training.averaging import copy_run_files
+from keras_transformer.training import (
+    attention_images,
+    best_checkpoint,
+    bucket_shapes,
+    checkpoints,
+    distribution,
+    train_log,
+    warm_start,
+)
+from keras_transformer.training.cluster import Cluster
 from keras_transformer.training.early_stopping import EarlyStopping
 from keras_transformer.training.evaluation import Evaluator
 from keras_transformer.training.interruption import Interruption
 from keras_transformer.training.loop import Ending, Loop, LoopSettings
 from keras_transformer.training.progress import Screen
 from keras_transformer.training.run_lock import run_lock
-from keras_transformer.training.train_log import TrainLog
+from keras_transformer.training.train_log import SilentLog, TrainLog
 from keras_transformer.training.train_state import TrainState
 from keras_transformer.training.train_step import TrainStep
-
-if TYPE_CHECKING:
-    from keras_transformer.data.problem import Problem
+from keras_transformer.training.workers import Alone, join, sizes_of
 
 # The paper's models were trained on eight GPUs; smaller models are nobody's recipe.
 RECIPE_DEVICES = 8
 RECIPE_WIDTH = 512
-BEST_FOLDER = "best"
-BEST_BY = "bleu_sacrebleu"
 # Translations put into TensorBoard with each evaluation.
 SHOWN_TRANSLATIONS = 5
 # Seconds between two looks for a new checkpoint.
@@ -65,12 +70,15 @@ class TrainOptions:
         jit: compile with XLA.
         logical_cpus: cut the CPU into several devices; 0: don't.
         gpus: GPUs to use; None: all.
+        tpu: name or address of a TPU to use; "": none.
+        cluster: the processes that train together; None: this one alone.
+        worker_timeout: seconds the others have to come up.
         simulate_replicas: batches of one replica whose gradients make one update.
         eval_steps: batches of an evaluation; 0: all.
         eval_throttle_seconds: least time between two evaluations in training.
         eval_split: `dev` or `test`.
-        eval_bleu: translate with beam search, too.
-        eval_bleu_lines: only so many lines; 0: all.
+        eval_decode: translate (or parse …) with beam search, too, and score the outputs.
+        eval_decode_lines: only so many lines; 0: all.
         early_stopping: when to stop for want of improvement.
         tmp_dir: where the corpora are, for text to translate.
         init_from: checkpoint or run directory whose weights a new run begins with.
@@ -84,12 +92,15 @@ class TrainOptions:
     jit: bool = False
     logical_cpus: int = 0
     gpus: int | None = None
+    tpu: str = ""
+    cluster: Cluster | None = None
+    worker_timeout: float = 600.0
     simulate_replicas: int = 1
     eval_steps: int = 100
     eval_throttle_seconds: float = 600.0
     eval_split: str = "dev"
-    eval_bleu: bool = False
-    eval_bleu_lines: int = 0
+    eval_decode: bool = False
+    eval_decode_lines: int = 0
     early_stopping: EarlyStopping = field(default_factory=EarlyStopping)
     tmp_dir: str = ""
     init_from: str = ""
@@ -122,13 +133,14 @@ class Trainer:
         if options.precision:
             self.hparams = run.hparams.replace(activation_dtype=options.precision)
         self._data_dir = os.fspath(data_dir)
+        self.mixture = mixing.from_records(run.problem, run.mixture, registry.problem)
         self._evaluates = evaluates_during_training
-        self.strategy = distribution.strategy(options.logical_cpus, options.gpus)
+        self.strategy, self.workers = self._devices()
         keras.utils.set_random_seed(options.seed)
         if options.deterministic:
             tf.config.experimental.enable_op_determinism()
         self.encoders = run.encoders(data_dir=self._data_dir)
-        with self.strategy.scope():
+        with self.workers.explained(), self.strategy.scope():
             self.model = Transformer.from_hparams(
                 self.hparams,
                 self.encoders["inputs"].vocab_size,
@@ -136,12 +148,37 @@ class Trainer:
                 target_space_id=run.target_space_id,
             )
         multiplier = getattr(run.problem, "loss_multiplier", 1.0)
-        self._evaluator = Evaluator(self.model, self.strategy, multiplier)
+        # The chief evaluates alone, on its first device.
+        alone = self.workers.count == 1
+        evaluating = self.strategy if alone else tf.distribute.get_strategy()
+        self._evaluator = Evaluator(self.model, evaluating, multiplier)
         self._translation_score: TranslationScore | None = None
-        self._screen = Screen()
+        self._screen = Screen(None if self.workers.is_chief else io.StringIO())
         self._last_evaluation = time.monotonic()
         self._first_evaluation = True
-        self._best_bleu = -1.0
+        self._best_by = run.problem.best_figure
+        self._best_score = -1.0
+
+    def _devices(self) -> tuple[tf.distribute.Strategy, Alone]:
+        options, cluster = self.options, self.options.cluster
+        if options.tpu:
+            return distribution.tpu_strategy(options.tpu), Alone()
+        if cluster is None:
+            return distribution.strategy(options.logical_cpus, options.gpus), Alone()
+        if options.logical_cpus > 1:
+            raise UserError(
+                f"--logical_cpus={options.logical_cpus} tries out several devices in one process,"
+                " and TF_CONFIG names several processes: leave one of them out"
+            )
+        shards = self.run.problem.shard_paths(self._data_dir, "train")
+        agreed = {
+            "problem": self.run.problem.full_name,
+            "the training data": sizes_of(shards),
+            "mixture": self.mixture.records(),
+            **asdict(options.loop),
+            **{name: getattr(options, name) for name in _OF_ALL_WORKERS},
+        }
+        return join(cluster, self.run.path, agreed, options.gpus, options.worker_timeout)
 
     @property
     def replicas(self) -> int:
@@ -158,25 +195,32 @@ class Trainer:
             UserError: the newest checkpoint is an average, does not fit, or all are damaged, or
                 another trainer is at work here.
             DivergedError: loss or gradient is not finite and training is to stop.
+            WorkerLostError: another process of the cluster has died.
         """
-        with Interruption() as interruption, run_lock(self.run.path):
+        run_dir, goal = self.run.path, self.options.loop.train_steps
+        is_chief = self.workers.is_chief
+        lock = run_lock(run_dir) if is_chief else contextlib.nullcontext()
+        with Interruption() as interruption, self.workers.together(), lock:
             state = self._state()
-            run_dir, goal = self.run.path, self.options.loop.train_steps
             restored = state.restore(run_dir)
-            log = TrainLog(run_dir, self.run.problem.name)
+            self.workers.require_same("the step to go on at", state.step)
+            log = TrainLog(run_dir, self.run.problem.name) if is_chief else SilentLog()
             if restored is None:
                 self._begin(state, log)
             else:
                 self._screen.note(f"resuming at step {state.step} of {goal} from {restored}")
-                log.event("resume", state.step, path=restored)
-                self._take_up_evaluations(state.step)
+                log.resume(state.step, restored)
+                if is_chief:
+                    self._take_up_evaluations(state.step)
+            self._announce_mixture(state.step, log)
             if state.step >= goal:
                 self._screen.note(
                     f"--train_steps={goal} is a total, and this run is at step {state.step}:"
                     " nothing to do; give a larger number to go on"
                 )
                 return Ending.FINISHED, 0
-            checkpoints.remove_temporary(run_dir)
+            if is_chief:
+                checkpoints.remove_temporary(run_dir)
             self._check_memory(state)
             loop = Loop(
                 state,
@@ -188,11 +232,16 @@ class Trainer:
                     prefix, is_last, state, log
                 ),
                 describe=self._describe,
+                workers=self.workers,
             )
             ending = loop.run(interruption)
             log.event("end", state.step, reason=ending.name.lower())
             log.close()
             self._screen.note(f"step {state.step}: {ending.value}; saved in {run_dir}")
+            # All leave together, so that none takes another for lost.
+            self.workers.any(False)
+            if not is_chief:
+                Screen().note(f"{self.workers.name}: step {state.step}: {ending.value}")
             return ending, interruption.exit_status if ending is Ending.INTERRUPTED else 0
 
     def evaluate(self, checkpoint: str | None = None) -> dict[str, float]:
@@ -227,7 +276,8 @@ class Trainer:
                 try:
                     seen = checkpoints.load_weights(self.model, prefix).global_step
                 except checkpoints.DamagedCheckpointError:
-                    continue  # deleted by the trainer while it was read
+                    time.sleep(POLL_EVERY)  # deleted by the trainer while it was read
+                    continue
                 self._evaluate(seen, log)
             log.close()
             return interruption.exit_status if interruption.requested else 0
@@ -235,7 +285,12 @@ class Trainer:
     def _state(self) -> TrainState:
         options, problem = self.options, self.run.problem
         dataset = pipeline.training_dataset(
-            problem, self._data_dir, self.hparams, self.replicas, seed=options.seed
+            problem,
+            self._data_dir,
+            self.hparams,
+            self.replicas,
+            seed=options.seed,
+            mixed_in=self.mixture.weighted(self._data_dir),
         )
         shards = [os.path.basename(path) for path in problem.shard_paths(self._data_dir, "train")]
         fingerprint = {
@@ -244,6 +299,8 @@ class Trainer:
             "number of replicas": self.replicas,
             "random_seed": options.seed,
         }
+        if self.mixture.parts:
+            fingerprint["mixture"] = self.mixture.records()
         for name in _DATA_SETTINGS:
             fingerprint[name] = getattr(self.hparams, name)
         with self.strategy.scope():
@@ -255,6 +312,7 @@ class Trainer:
                 loss_multiplier=getattr(problem, "loss_multiplier", 1.0),
                 seed=options.seed,
                 jit=options.jit,
+                jit_lengths=[length for _, length in self._shapes()],
             )
         return TrainState(step, dataset, fingerprint)
 
@@ -281,6 +339,17 @@ class Trainer:
         if warning:
             self._screen.note(warning)
 
+    def _announce_mixture(self, step: int, log: TrainLog) -> None:
+        shares = self.mixture.shares(self._data_dir)
+        if shares:
+            log.event("mixture", step, parts=[asdict(share) for share in shares])
+        for share in shares:
+            self._screen.note(share.as_text())
+
+    def _shapes(self) -> list[tuple[int, int]]:
+        multiplier = self.run.problem.batch_size_multiplier
+        return bucket_shapes.bucket_shapes(self.hparams, self.replicas, multiplier)
+
     def _check_memory(self, state: TrainState) -> None:
         """Tries the largest batches there can be, so that memory fails now and not in the night."""
         wanted = self.options.check_memory
@@ -290,7 +359,7 @@ class Trainer:
             return
         problem = self.run.problem
         state.start()
-        for rows, length in largest_batches(self.hparams, self.replicas, problem):
+        for rows, length in bucket_shapes.largest(self._shapes()):
             names = pipeline.feature_names(problem)
             batch = {name: tf.ones([rows, length], tf.int32) for name in names}
             try:
@@ -333,9 +402,9 @@ class Trainer:
         figures = self._evaluate(state.step, log)
         self._first_evaluation = False
         self._last_evaluation = time.monotonic()
-        if self.options.eval_bleu and figures[BEST_BY] > self._best_bleu:
-            self._best_bleu = figures[BEST_BY]
-            self._keep_apart(Path(prefix))
+        if self.options.eval_decode and figures[self._best_by] > self._best_score:
+            self._best_score = figures[self._best_by]
+            best_checkpoint.keep_apart(prefix)
         stopping = self.options.early_stopping
         if not stopping.patience:
             return False
@@ -355,17 +424,26 @@ class Trainer:
     def _evaluate(self, step: int, log: TrainLog) -> dict[str, float]:
         options, split = self.options, self.options.eval_split
         dataset = pipeline.evaluation_dataset(
-            self.run.problem, self._data_dir, self.hparams, split, self.replicas
+            self.run.problem,
+            self._data_dir,
+            self.hparams,
+            split,
+            self._evaluator.strategy.num_replicas_in_sync,
         )
         if options.eval_steps:
             dataset = dataset.take(options.eval_steps)
-        figures = self._evaluator.evaluate(dataset)
-        if options.eval_bleu:
+        batches = iter(dataset)
+        shown = list(itertools.islice(batches, 1))
+        figures = self._evaluator.evaluate(itertools.chain(shown, batches))
+        for batch in shown:
+            images = attention_images.attention_images(self.model, batch)
+            log.attention(step, images, self._describe(attention_images.first_pair(batch))[0])
+        if options.eval_decode:
             scorer = self._scorer()
             scores, translations = scorer()
             figures |= scores
-            shown = list(zip(scorer.sources, translations, scorer.references, strict=True))
-            log.translations(step, shown[:SHOWN_TRANSLATIONS])
+            triples = list(zip(scorer.sources, translations, scorer.references, strict=True))
+            log.translations(step, triples[:SHOWN_TRANSLATIONS])
         log.evaluation(step, split, figures)
         self._screen.note(evaluation_line(step, split, figures))
         return figures
@@ -381,40 +459,28 @@ class Trainer:
                 self.options.eval_split,
                 self.hparams.max_length or self.hparams.batch_size,
                 self.hparams.max_length if self.hparams.pos == "emb" else None,
-                self.options.eval_bleu_lines,
+                self.options.eval_decode_lines,
             )
         return self._translation_score
 
-    def _keep_apart(self, checkpoint: Path) -> None:
-        """Keeps a copy of the checkpoint with the highest BLEU, apart from the last ones."""
-        folder = self.run.path / BEST_FOLDER
-        folder.mkdir(exist_ok=True)
-        copy_run_files(self.run.path, folder)
-        files = checkpoint.parent.glob(f"{checkpoint.name}.*")
-        # The index last: a copy without one is never taken for whole.
-        for path in sorted(files, key=lambda path: path.suffix == ".index"):
-            temporary = folder / f".{path.name}.tmp"
-            shutil.copyfile(path, temporary)
-            os.replace(temporary, folder / path.name)
-        checkpoints.write_list_file(folder, [checkpoint.name])
-        for step in checkpoints.all_steps(folder):
-            if step != checkpoints.step_of(checkpoint):
-                checkpoints.remove(checkpoints.path_of(folder, step))
-
     def _take_up_evaluations(self, step: int) -> None:
         """Remembers what was best in the evaluations before a resume."""
+        best_step = -1
         for record in train_log.events(self.run.path, "eval"):
             if record["step"] > step or record.get("split") != self.options.eval_split:
                 continue
-            self._best_bleu = max(self._best_bleu, record.get(BEST_BY, -1.0))
+            if record.get(self._best_by, -1.0) > self._best_score:
+                self._best_score, best_step = record[self._best_by], record["step"]
             stopping = self.options.early_stopping
             if stopping.metric in record:
                 stopping.is_over(record["step"], record)
+        if self.options.eval_decode:
+            best_checkpoint.catch_up(self.run.path, best_step)
 
     def _describe(self, batch: Any) -> list[str]:
         """Text of a batch, a line for each sentence: source, tab, target."""
-        lines = []
-        for source, target in zip(batch["inputs"].numpy(), batch["targets"].numpy(), strict=True):
+        lines, sides = [], (np.asarray(batch["inputs"]), np.asarray(batch["targets"]))
+        for source, target in zip(*sides, strict=True):
             texts = [
                 self.encoders[side].decode([i for i in ids.tolist() if i > 1])
                 for side, ids in (("inputs", source), ("targets", target))
@@ -422,6 +488,17 @@ class Trainer:
             lines.append("\t".join(text.replace("\n", " ") for text in texts))
         return lines
 
+
+# Options that must be the same for all workers.
+_OF_ALL_WORKERS = (
+    "seed",
+    "deterministic",
+    "precision",
+    "jit",
+    "simulate_replicas",
+    "init_from",
+    "check_memory",
+)
 
 # What the order of the batches depends on besides seed and files.
 _DATA_SETTINGS = (
@@ -449,19 +526,9 @@ def evaluation_line(step: int, split: str, figures: dict[str, float]) -> str:
         f"per sequence {figures['accuracy_per_sequence']:.4f}",
         f"approx_bleu {figures['approx_bleu_score']:.4f} (teacher-forced, not BLEU)",
     ]
-    parts += [f"{name} {figures[name]:.2f}" for name in sorted(figures) if name[:5] == "bleu_"]
+    parts += [
+        f"{name} {value:.2f}"
+        for name, value in sorted(figures.items())
+        if name.startswith(("bleu_", "bracket_"))
+    ]
     return "  ".join(parts)
-
-
-def largest_batches(hparams: HParams, replicas: int, problem: Problem) -> list[tuple[int, int]]:
-    """(sentences, subtokens) of the batches that need the most memory.
-
-    The one with the most positions, which the logits and layers grow with, and the one with the
-    most pairs of positions, which the attention weights grow with.
-    """
-    scheme = batching.scheme_from_hparams(hparams, True, replicas, problem.batch_size_multiplier)
-    lengths = [min(boundary - 1, scheme.max_length) for boundary in scheme.boundaries]
-    shapes = list(zip(scheme.batch_sizes, [*lengths, scheme.max_length], strict=True))
-    most_positions = max(shapes, key=lambda shape: shape[0] * shape[1])
-    most_pairs = max(shapes, key=lambda shape: shape[0] * shape[1] ** 2)
-    return list(dict.fromkeys([most_pairs, most_positions]))

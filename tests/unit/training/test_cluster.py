@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from keras_transformer.cli.trainer import main, program
+from keras_transformer.cli.training_run import training_cluster
 from keras_transformer.errors import UserError
 from keras_transformer.training import cluster
 
@@ -121,6 +123,29 @@ def test_a_mistake_is_told_before_tensorflow_is_loaded(tmp_path):
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--strategy=multi_worker"], "needs the variable TF_CONFIG with more than one worker"),
+        (["--strategy=mirrored", "--tpu=a"], "--tpu=a is for --strategy=tpu, not mirrored"),
+    ],
+)
+def test_flags_that_contradict(flags, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    given = ["--problem=text2text", "--hparams=tiny", f"--output_dir={tmp_path}/run"]
+    assert main([*given, f"--data_dir={tmp_path}/data", *flags]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "flags", [["--strategy=mirrored"], ["--tpu=a"], ["--schedule=evaluate"], ["--strategy=tpu"]]
+)
+def test_who_passes_over_the_cluster(flags, monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", "{")
+    assert training_cluster(program._parse(["--output_dir=run", *flags])) is None
+
+
 def serve(answer: bytes) -> str:
     """A server that gives one answer to every call."""
     server = socket.create_server(("127.0.0.1", 0))
@@ -165,8 +190,6 @@ def test_waiting_for_the_chief(capfd):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     alone = cluster.Cluster(("chief", "worker 0"), (f"127.0.0.1:{port}", "b:2"), 1)
-    with pytest.raises(
-        UserError, match=r"the chief \(.*\) has not come up within 1 sec"
-    ):
+    with pytest.raises(UserError, match=r"the chief \(.*\) has not come up within 1 sec"):
         alone.wait_for_chief(1.0)
     assert capfd.readouterr().err.startswith("worker 0: waiting for the chief (127.0.0.1:")
