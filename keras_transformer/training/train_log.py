@@ -5,9 +5,9 @@
     <run_dir>/eval/                 scalars of evaluation, under T2T's names
 
 Events: `start`, `resume`, `mixture`, `compile`, `train`, `checkpoint`, `eval`, `nan`, `end`. Each
-line is written at once. A kill may still cut the last one off: readers pass over it, and the next run
-begins a line of its own. After a kill the steps since the last checkpoint are made again, so they
-stand here twice, with a `resume` between.
+line is written at once. A kill may still cut the last one off: readers pass over it, and the next
+run begins a line of its own. After a kill the steps since the last checkpoint are made again, so
+they stand here twice, with a `resume` between.
 """
 
 from __future__ import annotations
