@@ -28,6 +28,12 @@ program.string(
     "the translation the model is made to write (a parsing model: its symbols, `S NP DT /NP …`)."
     " Without it the best translation is decoded",
 )
+program.boolean(
+    "raw_input",
+    None,
+    "parsing: the source is raw text, to be tokenised as the Penn Treebank is; default: words with"
+    " blanks between",
+)
 program.integer("beam_size", None, "hypotheses kept while decoding, 1 is greedy (default 4)", 1)
 program.float("alpha", None, "exponent of the length penalty (default 0.6)", 0.0)
 program.integer(
@@ -65,6 +71,8 @@ def run(flags: Flags) -> int | None:
 
         require_matplotlib()
     loaded = load_run(flags, flags.checkpoint_path)
+    if flags.raw_input is not None:
+        loaded.run.problem.set_decode_settings(raw_input=flags.raw_input)
 
     from keras_transformer.data.parsing_problem import ParsingProblem
     from keras_transformer.decoding.translator import Translator

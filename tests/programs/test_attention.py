@@ -88,6 +88,11 @@ def test_a_parsing_model(capsys):
     assert names_of(looking) == ["S", "NP", "DT", "NN", "/NP", "/S", "<EOS>"]
     # Brackets are what the model reads them as.
     assert names_of(looked_at) == ["The", "house", "-LRB-old-RRB-", ".", "<EOS>"]
+    given[0] = "--source=The house (old)."
+    assert main([*flags, *given, "--png=", "--raw_input"]) == 0
+    assert names_of(data_of("attention.html")["axes"]["cross"][1]) == [
+        *("The", "house", "-LRB-", "old", "-RRB-", ".", "<EOS>")
+    ]
 
 
 @pytest.mark.parametrize(
