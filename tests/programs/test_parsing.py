@@ -14,6 +14,7 @@ from keras_transformer.problems.grammar import made_up_trees
 from keras_transformer.run_dir import RunDir
 from keras_transformer.text.trees_linearise import source_text
 from keras_transformer.text.trees_reading import read_trees
+from keras_transformer.training import checkpoints
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +39,9 @@ def parser(tmp_path_factory) -> SimpleNamespace:
     steps = ["--train_steps=6", "--schedule=train", "--local_eval_frequency=6"]
     assert trainer.main([*common, f"--output_dir={run}", f"--hparams={SMALL}", *steps]) == 0
     words, gold = (data / f"wsj_parsing.test.{kind}" for kind in ("words", "trees"))
-    return SimpleNamespace(folder=folder, run=run, words=words, gold=gold)
+    return SimpleNamespace(
+        folder=folder, treebank=treebank, data=data, run=run, words=words, gold=gold
+    )
 
 
 def parse(parser: SimpleNamespace, name: str, *flags: str) -> Path:
@@ -98,6 +101,27 @@ def test_formats_and_raw_text(parser, capsys):
     assert len(pretty.splitlines()) > 3
     symbols = parse(parser, "symbols", *quick, "--parse_format=symbols").read_text()
     assert "(" not in symbols and "``" in symbols
+
+
+def test_evaluation_parses_and_keeps_the_best(parser, capsys):
+    run = parser.folder / "evaluated"
+    flags = [f"--data_dir={parser.data}", "--problem=wsj_parsing", f"--output_dir={run}"]
+    flags += [f"--parsing_path={parser.treebank}", "--source_vocab_size=500", "--max_words=40"]
+    flags += [f"--machine_trees={parser.treebank}/machine.trees=0.5", f"--hparams={SMALL}"]
+    flags += ["--train_steps=4", "--local_eval_frequency=2", "--eval_throttle_seconds=0"]
+    flags += ["--eval_decode", "--eval_decode_lines=4"]
+    flags += ["--eval_early_stopping_metric=bracket_fmeasure", "--eval_early_stopping_steps=100"]
+    flags += ["--noeval_early_stopping_metric_minimize"]
+    assert trainer.main(flags) == 0
+    assert "bracket_fmeasure" in capsys.readouterr().err
+    records = map(json.loads, (run / "train_log.jsonl").read_text().splitlines())
+    evaluations = [record for record in records if record["event"] == "eval"]
+    assert [record["step"] for record in evaluations] == [2, 4]
+    for record in evaluations:
+        assert 0 <= record["bracket_fmeasure"] <= 100 and "bleu_sacrebleu" not in record
+        assert 0 <= record["bracket_well_formed"] <= 100
+    best = max(evaluations, key=lambda record: record["bracket_fmeasure"])
+    assert checkpoints.all_steps(run / "best") == [best["step"]]
 
 
 def test_options_of_other_problems_are_refused(parser, tmp_path, capsys):
