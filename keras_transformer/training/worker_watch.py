@@ -115,11 +115,15 @@ class WorkerWatch:
 
     def _watch(self, number: int) -> None:
         address, title = self._cluster.addresses[number], self._cluster.title(number)
-        answered = time.monotonic()
+        # Counted from the first question without an answer, not from the last answer: this process
+        # may have been frozen itself.
+        silent_since: float | None = None
         while not self._is_over.wait(ASK_EVERY):
             if answers(address):
-                answered = time.monotonic()
-            elif time.monotonic() - answered > LOST_AFTER:
+                silent_since = None
+                continue
+            silent_since = silent_since or time.monotonic()
+            if time.monotonic() - silent_since > LOST_AFTER:
                 self._end(f"{title} has ended or was lost")
 
     def _lose(self, reason: str) -> None:
