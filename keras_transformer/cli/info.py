@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ program = Program(
         "kt-info",
         "kt-info --hparams=table3_C5 --vocab_size=37000",
         "kt-info --hparams=base,batch_size=1024 --plot_schedule=rate.png",
-        "kt-info --problem=wmt14_ende --data_dir=data --hparams=base",
+        "kt-info --problem=wmt14_ende --data_dir=data --hparams=base --plot_lengths=lengths.png",
     ],
 )
 program.string("hparams", None, "a set's name, overrides may follow: base,batch_size=1024")
@@ -40,6 +39,11 @@ program.integer("replicas", 8, "devices, each with a batch of its own; the paper
 program.integer("mean_length", 30, "subtokens of a sentence in the count of operations", 1)
 program.string("plot_schedule", None, "image file (.png, .svg) for the learning rate over the run")
 program.string("data_dir", None, "with --problem: folder of its shards, for bucket fill")
+program.string(
+    "plot_lengths",
+    None,
+    "with --data_dir: image file (.png, .svg) for the lengths and the padding in each bucket",
+)
 program.enum("split", "train", ["train", "dev", "test"], "with --data_dir: which shards")
 program.integer("max_examples", 200000, "with --data_dir: examples read at most", 1)
 program.string("usr_dir", None, "folder of your own problems and sets (a Python package)")
@@ -53,6 +57,8 @@ def run(flags: Flags) -> int:
         registry.import_usr_dir(flags.usr_dir)
     if flags.data_dir and not flags.problem:
         raise UserError("--data_dir is given without --problem: name the problem of its shards")
+    if flags.plot_lengths and not flags.data_dir:
+        raise UserError("--plot_lengths is given without --data_dir: name the folder of the shards")
     if flags.plot_schedule and not (flags.hparams or flags.hparams_set):
         raise UserError("--plot_schedule is given without --hparams: name the set to be drawn")
     if flags.problem:
@@ -135,41 +141,18 @@ def _problem(flags: Flags) -> tuple[dict[str, Any], str]:
     }
     lines = [f"{key}: {value}" for key, value in content.items()]
     if flags.data_dir:
-        content["buckets"] = _bucket_fill(flags, problem)
-        lines += ["", *_bucket_lines(content["buckets"])]
+        from keras_transformer.cli import data_description
+        from keras_transformer.data.padding import padding_report
+
+        _, hp = _settings(flags)
+        content["buckets"] = data_description.describe_data(
+            problem, flags.data_dir, hp, flags.split, flags.max_examples, plot=flags.plot_lengths
+        )
+        lines += ["", *data_description.as_lines(content["buckets"])]
+        padding = padding_report(problem, flags.data_dir, hp, flags.split, flags.max_examples)
+        content["padding"] = padding.as_json()
+        lines += ["", padding.as_text()]
     return content, "\n".join(lines)
-
-
-def _bucket_fill(flags: Flags, problem: Any) -> dict[str, Any]:
-    from keras_transformer.data.batching import scheme_from_hparams
-    from keras_transformer.data.bucket_fill import fill_buckets, shard_lengths
-
-    _, hp = _settings(flags)
-    scheme = scheme_from_hparams(hp, flags.split == "train", 1, problem.batch_size_multiplier)
-    lengths = shard_lengths(problem.shard_paths(flags.data_dir, flags.split), flags.max_examples)
-    buckets, dropped = fill_buckets(lengths, scheme)
-    tokens, positions = (sum(getattr(b, n) for b in buckets) for n in ("tokens", "positions"))
-    return {
-        "sentences": sum(bucket.sentences for bucket in buckets),
-        "dropped": dropped,
-        "padding_share": 1 - tokens / positions if positions else 0.0,
-        "rows": [{**dataclasses.asdict(b), "padding_share": b.padding_share} for b in buckets],
-    }
-
-
-def _bucket_lines(fill: dict[str, Any]) -> list[str]:
-    lines = [
-        f"{fill['sentences']:,} sentences, {fill['dropped']:,} outside the length limits; "
-        f"{fill['padding_share']:.1%} of the positions hold padding",
-        "  below  batch size  sentences  batches  padding",
-    ]
-    for row in fill["rows"]:
-        if row["sentences"]:
-            lines.append(
-                f"  {row['below'] or 'rest':>5}  {row['batch_size']:>10}  {row['sentences']:>9,}"
-                f"  {row['batches']:>7,}  {row['padding_share']:>7.1%}"
-            )
-    return lines
 
 
 def _list_text(names: dict[str, dict[str, str]]) -> str:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from keras_transformer import registry
 from keras_transformer.config import FIELDS, HParams
 from keras_transformer.hparams.table3 import PREFIX, ROWS, Row
 from keras_transformer.model.parameter_count import count_parameters
+from keras_transformer.reproduce.paper import (
+    DEVICES,
+    SUSTAINED_FLOPS,
+    TRAINING_SECONDS,
+    estimated_flops,
+)
 from keras_transformer.training.cost import memory_bytes, positions_of_a_batch, step_flops
 
 DEFAULT_STEPS = 100_000
-# Paper 5.2 and 6.1: hours on 8 cards of a sustained 9.5 TFLOP/s (P100), by Table 2's method.
-_PAPER_HOURS = {"base": 12.0, "big": 84.0}
-_PAPER_DEVICES = 8
-_PAPER_SUSTAINED_FLOPS = 9.5e12
+_COLUMNS = 100
 
 
 def describe_set(
@@ -56,10 +60,10 @@ def describe_set(
         },
         "memory_bytes": memory_bytes(hp, source_vocab_size, target_vocab_size, mean_length),
     }
-    if row and row.name in _PAPER_HOURS:
-        seconds = 3600 * _PAPER_HOURS[row.name]
-        paper = seconds * _PAPER_DEVICES * _PAPER_SUSTAINED_FLOPS
-        description["training"]["flops_by_the_papers_method"] = paper
+    if row and row.name in TRAINING_SECONDS:
+        description["training"]["flops_by_the_papers_method"] = estimated_flops(
+            TRAINING_SECONDS[row.name], DEVICES, SUSTAINED_FLOPS["P100"]
+        )
     if row:
         description["table3"] = _table3(row, hp, source_vocab_size, target_vocab_size)
     return description
@@ -158,5 +162,10 @@ def _table3_lines(table3: dict[str, Any]) -> list[str]:
         f"  perplexity per subword {printed['perplexity']}, BLEU {printed['bleu']}, parameters "
         + (f"{millions} million" if millions else "not given")
         + f", {printed['steps']:,} steps",
-        f"  parameters: {table3['difference']}",
+        *textwrap.wrap(
+            f"parameters: {table3['difference']}",
+            width=_COLUMNS,
+            initial_indent="  ",
+            subsequent_indent="    ",
+        ),
     ]

@@ -142,7 +142,9 @@ function drawColumn(side, list) {
     if (/^<\w+>$/.test(text)) item.classList.add("sign");
     item.tabIndex = 0;
     item.dataset.index = index;
-    item.append(make("span", "label", text), make("span", "bars"), make("span", "share"));
+    const label = make("span", "label", text);
+    label.dir = "auto"; // Arabic and Hebrew read from the right, whatever stands beside them
+    item.append(label, make("span", "bars"), make("span", "share"));
     item.title = text;
     const here = { side, index };
     item.onpointerenter = item.onfocus = () => point(here);

@@ -17,7 +17,7 @@ import numpy as np
 
 from keras_transformer.errors import UserError
 from keras_transformer.plots.attention import KINDS, AttentionMaps, head_colours
-from keras_transformer.plots.attention_words import Labels
+from keras_transformer.plots.attention_words import Labels, shown
 from keras_transformer.run_dir import write_text_atomically
 
 _FOLDER = Path(__file__).parent
@@ -63,8 +63,8 @@ def _data(maps: AttentionMaps, model: str) -> dict[str, Any]:
     heads = max(len(layer) for kind in KINDS for layer in maps.weights[kind])
     return {
         "model": model,
-        "sourceText": maps.source_text,
-        "targetText": maps.target_text,
+        "sourceText": shown(maps.source_text),
+        "targetText": shown(maps.target_text),
         "isGiven": maps.is_given,
         "colours": head_colours(heads),
         "axes": {kind: [_axis(labels) for labels in maps.axes(kind)] for kind in KINDS},

@@ -27,6 +27,7 @@ TITLES = {
 _INCHES_OF_A_WORD = 0.21
 _INCHES_OF_A_LETTER = 0.085
 _PANELS_ACROSS = 4
+_LONGEST_NAME = 24  # letters
 # Matplotlib's own font has no Chinese, Japanese or Korean; these are taken where installed.
 _MORE_FONTS = ("Noto Sans CJK JP", "Noto Sans CJK SC", "WenQuanYi Zen Hei", "Arial Unicode MS")
 
@@ -160,4 +161,6 @@ def _darker(colour: str) -> str:
 
 
 def _names(labels: Labels, words: bool) -> list[str]:
-    return [word.text for word in labels.words] if words else list(labels.subtokens)
+    names = [word.text for word in labels.words] if words else list(labels.subtokens)
+    # One address or compound would otherwise take more room than the maps.
+    return [n if len(n) <= _LONGEST_NAME else f"{n[: _LONGEST_NAME - 1]}…" for n in names]

@@ -17,6 +17,9 @@ START = "<start>"
 
 BLANK = "␣"
 
+# What turns the direction of all the text after it; shown as a sign, so that it turns nothing.
+_TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd")
+
 
 @dataclass(frozen=True)
 class Word:
@@ -129,5 +132,10 @@ def _blank_between(before: str, here: str, is_between_tokens: bool) -> bool:
     return is_between_tokens and joined != before[-1] + here
 
 
+def shown(text: str) -> str:
+    """The text without signs that would turn the direction of what stands beside it."""
+    return text.translate(_TURNING)
+
+
 def _visible(text: str) -> str:
-    return text.strip() or (BLANK if text else "_")
+    return shown(text.strip()) or (BLANK if text else "_")

@@ -23,6 +23,7 @@ def plot_learning_rates(curves: dict[str, tuple[list[int], list[float]]], path: 
     axes.set_ylabel("learning rate")
     axes.set_xlim(0, max(steps[-1] for steps, _ in curves.values()))
     axes.set_ylim(0)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.grid(alpha=0.3)
     axes.legend()
     save_figure(figure, path, "--plot_schedule")

@@ -38,3 +38,29 @@ def example(extra: str = "</script>&$x$ 日") -> AttentionMaps:
         target.read_by_decoder(),
         weights,
     )
+
+
+ODD_WORDS = (
+    "<script>alert(1)</script>",
+    '"quoted"',
+    "'single'",
+    "&amp;",
+    "@@DATA@@",
+    "שלום",
+    "مرحبا(1)",
+    "👩‍👩‍👧",
+    "日本語",
+    "Donaudampfschifffahrtsgesellschaft",
+    "x" * 90,
+    "�evil",
+)
+
+
+def long_example() -> AttentionMaps:
+    """One layer of two heads over 60 words on each side, the odd ones among them."""
+    words = (*ODD_WORDS, *(f"word{number}" for number in range(60 - len(ODD_WORDS))))
+    labels = Labels(words, tuple(Word(text, at, at + 1) for at, text in enumerate(words)))
+    rows = np.full((2, 60, 60), 0.5 / 60, np.float32) + 0.5 * np.eye(60, dtype=np.float32)
+    weights = {kind: [rows] for kind in KINDS}
+    text = " ".join(words)
+    return AttentionMaps(text, text, True, labels, labels, labels.read_by_decoder(), weights)

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 from keras_transformer.errors import UserError
 from keras_transformer.plots.attention import KINDS, head_colours
 from keras_transformer.plots.attention_page import page, write_page
-from tests.unit.plots.attention_example import HEADS, LAYERS, example
+from tests.unit.plots.attention_example import HEADS, LAYERS, ODD_WORDS, example, long_example
 
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))),
@@ -93,12 +94,16 @@ def browse(path: Path, profile: Path, *flags: str, address: str = "") -> str:
 
 @pytest.fixture(scope="module")
 def notes(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("page")
+    return act(example(), ACT, tmp_path_factory.mktemp("page"))
+
+
+def act(maps, script, folder, *flags):
+    """What the script notes on the page."""
     path = folder / "page.html"
-    text = page(example(), "a model")
-    text = text.replace("<script", f"{WATCH}\n<script", 1).replace("</body>", f"{ACT}\n</body>")
+    text = page(maps, "a model")
+    text = text.replace("<script", f"{WATCH}\n<script", 1).replace("</body>", f"{script}\n</body>")
     path.write_text(text, encoding="utf-8")
-    dom = browse(path, folder / "profile", "--dump-dom")
+    dom = browse(path, folder / "profile", "--dump-dom", *flags)
     found = re.search(r'<pre id="notes">(.*?)</pre>', dom, re.DOTALL)
     assert found, dom[-2000:]
     return json.loads(html.unescape(found.group(1)))
@@ -172,6 +177,52 @@ def test_the_three_kinds(notes):
     check_lines(notes["decoder"], maps.weights["decoder"][0])
     assert notes["encoder"]["looking"] == notes["encoder"]["lookedAt"]
     assert notes["decoder"]["lookedAt"] == ["<start>", "Klick", "en", "hier"]
+
+
+LOOK = """<script>
+const all = (query) => [...document.querySelectorAll(query)];
+const box = (e) => {
+  const { left, right, top, bottom } = e.getBoundingClientRect();
+  return [left, right, top, bottom];
+};
+const notes = {
+  troubles,
+  scripts: document.scripts.length,
+  source: element("source-text").textContent,
+  words: all("#looked-at .label").map((e) => e.textContent),
+  labels: all("#looking .label, #looked-at .label").map(box),
+  lines: box(element("lines")),
+  directions: all("#looked-at .label").map((e) => getComputedStyle(e).direction),
+  isolated: all("#looked-at .label").map((e) => getComputedStyle(e).unicodeBidi),
+  wider: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+};
+document.body.replaceChildren(Object.assign(document.createElement("pre"), {
+  id: "notes", textContent: JSON.stringify(notes) }));
+</script>"""
+
+
+@needs_browser
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1100, 520])
+def test_long_sentences_and_odd_words(width, tmp_path):
+    maps = long_example()
+    notes = act(maps, LOOK, tmp_path, f"--window-size={width},700")
+    assert notes["troubles"] == []
+    assert notes["scripts"] == 4  # the page's two and those of this test
+    assert notes["source"] == maps.source_text
+    assert notes["words"] == [word.text for word in maps.source.words]
+    # Nothing lies over anything else, and nothing runs out of the window.
+    left, right, *_ = notes["lines"]
+    looking, looked_at = notes["labels"][:60], notes["labels"][60:]
+    assert all(label[1] <= left + 1 for label in looking)
+    assert all(label[0] >= right - 1 for label in looked_at)
+    assert all(above[3] <= below[2] + 1 for above, below in pairwise(looking))
+    assert notes["wider"] <= 0
+    from_right = {
+        word for word, to in zip(ODD_WORDS, notes["directions"], strict=False) if to == "rtl"
+    }
+    assert from_right == {"שלום", "مرحبا(1)"}
+    assert set(notes["isolated"]) == {"isolate"}
 
 
 @needs_browser

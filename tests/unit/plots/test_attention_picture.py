@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import numpy as np
@@ -43,6 +44,14 @@ def test_subtokens_take_more_room_than_words(tmp_path):
     write_picture(example(), tmp_path / "words.png")
     write_picture(example(), tmp_path / "subtokens.png", words=False)
     assert drawn(tmp_path / "subtokens.png").shape[1] > drawn(tmp_path / "words.png").shape[1]
+
+
+def test_a_very_long_word_takes_no_more_room_than_a_long_one(tmp_path):
+    sizes = []
+    for length in (25, 300):
+        write_picture(example("w" * length), tmp_path / "picture.svg")
+        sizes.append(re.search(r'viewBox="([^"]*)"', (tmp_path / "picture.svg").read_text())[1])
+    assert sizes[0] == sizes[1]
 
 
 def test_other_formats_go_by_the_ending(tmp_path):

@@ -68,6 +68,11 @@ def test_other_encoders_have_words(reverse):
     assert [word.text for word in label([2, 3, EOS], encoder).words] == ["S", "NP", "<EOS>"]
 
 
+def test_signs_that_turn_the_text_around_are_shown():
+    encoder = TokenTextEncoder(["<pad>", "<EOS>", "\u202eevil\u202c", "שלום"])
+    assert [word.text for word in label([2, 3], encoder).words] == ["�evil�", "שלום"]
+
+
 def test_ids_that_mean_nothing_are_shown_by_number():
     size = ENCODER.vocab_size
     labels = label([2, size + 3, 3], ENCODER)
