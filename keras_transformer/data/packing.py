@@ -66,7 +66,9 @@ def pack(
     for row in first_fit(measured, length, spacing):
         features: dict[str, list[int]] = {}
         for side in SIDES:
-            ids, segments, positions = [], [], []
+            ids: list[int] = []
+            segments: list[int] = []
+            positions: list[int] = []
             for number, example in enumerate(row, start=1):
                 gap = [0] * spacing if ids else []
                 ids += gap + list(example[side])

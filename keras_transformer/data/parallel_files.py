@@ -78,5 +78,7 @@ class ParallelFiles(Text2TextProblem):
     def generate_samples(
         self, data_dir: str, tmp_dir: str, dataset_split: str
     ) -> Iterator[dict[str, str]]:
-        for inputs, targets in parallel_text.read_pairs(*self._files.values()):
+        for inputs, targets in parallel_text.read_pairs(
+            self._files["inputs"], self._files["targets"]
+        ):
             yield {"inputs": inputs, "targets": targets}
