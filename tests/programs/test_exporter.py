@@ -14,6 +14,7 @@ import pytest
 
 from keras_transformer.cli.decoder import main as decoder
 from keras_transformer.cli.exporter import main
+from keras_transformer.text.trees_reading import parse_tree
 from tests.programs.exported import MODEL_FLAGS, RUN, SEARCH_FLAGS, exported_model, sentences
 
 # What a bare environment must not have; TensorFlow needs none of it.
@@ -99,6 +100,34 @@ def test_the_model_answers_without_this_project_and_as_kt_decoder_does(bare_pyth
     assert [beams[0] for beams in answers["beams"]] == wanted
     assert {len(beams) for beams in answers["beams"]} == {4}
     assert answers["tokens"] == answers["examples"] and len(answers["tokens"]) == 2
+
+
+@pytest.mark.slow
+def test_a_parser_answers_with_trees_where_nothing_of_this_project_is(bare_python, tmp_path):
+    run = RUN.parent / "parsing_base"
+    lines = ["The house ( old ) .", "", "It says no .", "a \u2028 b"]
+    source, target, folder = (tmp_path / name for name in ("source", "target", "model"))
+    source.write_text("".join(f"{line}\n" for line in lines), "utf-8", newline="\n")
+    flags = [f"--output_dir={run}", "--problem=wsj_parsing", "--target_space_id=16"]
+    flags += [f"--source_vocab_file={run / 'vocab.inputs.subwords'}"]
+    flags += [f"--target_vocab_file={run / 'vocab.targets.subwords'}"]
+    flags += ["--beam_size=4", "--extra_length=10"]
+    files = [f"--decode_from_file={source}", f"--decode_to_file={target}"]
+    assert decoder([*flags, *files]) == 0
+    assert main([*flags, f"--export_dir={folder}"]) == 0
+    (tmp_path / "lines.json").write_text(json.dumps(lines), "utf-8")
+    (tmp_path / "ask.py").write_text(ASK_EVERYTHING, "utf-8")
+    output = run_bare(
+        bare_python,
+        *("-I", str(tmp_path / "ask.py"), str(folder)),
+        *(str(tmp_path / "lines.json"), json.dumps(ABSENT)),
+        cwd=tmp_path,
+    )
+    trees = json.loads(output[output.index("{") :])["serving_default"]
+    assert trees == target.read_text("utf-8").split("\n")[:-1]
+    assert [parse_tree(tree).words() for tree in trees if tree] == [
+        line.split(" ") for line in lines if line
+    ]
 
 
 @pytest.mark.slow
