@@ -161,9 +161,9 @@ def _require_address(job: str, address: Any) -> None:
 
 def _task(task: Mapping[str, Any], jobs: Mapping[str, list[str]]) -> tuple[str, int]:
     kind, index = task.get("type"), task.get("index")
-    if kind in _OTHER_JOBS:
+    if isinstance(kind, str) and kind in _OTHER_JOBS:
         raise UserError(f"{TF_CONFIG}: task.type is {kind!r}: {_OTHER_JOBS[kind]}")
-    if kind not in jobs:
+    if not isinstance(kind, str) or kind not in jobs:
         raise UserError(
             f"{TF_CONFIG}: task.type is {kind!r}, which is none of the cluster's jobs"
             f" {', '.join(jobs)}"

@@ -89,6 +89,7 @@ TWO = {"worker": ["a:1", "b:2"]}
         (TWO, "worker", None, "must be a whole number"),
         (TWO, "worker", True, "must be a whole number"),
         (TWO, None, 0, "task.type is None"),
+        (TWO, ["worker"], 0, r"task.type is \['worker'\]"),
         ({}, "worker", 0, "the cluster is empty"),
         ({"worker": []}, "worker", 0, "must be a list of host:port"),
         ({"worker": "a:1,b:2"}, "worker", 0, "must be a list of host:port"),
