@@ -48,6 +48,7 @@ _CLIPPED = frozenset(
 # `U.S.`, `p.m.`: a sentence that ends in one of these has another full stop after it in the
 # treebank; `Inc.` and its like lose theirs.
 _LETTERS_WITH_STOPS = re.compile(r"(?:[^\W\d]\.){2,}$")
+_LDC_BRACKETS = {"[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}
 
 
 def penn_tokenize(sentence: str, escape_slashes: bool = False) -> list[str]:
@@ -56,8 +57,9 @@ def penn_tokenize(sentence: str, escape_slashes: bool = False) -> list[str]:
     Args:
         sentence: one sentence. Text that is tokenised already comes out as it was, but for `"`
             and typographic quotation marks and dashes.
-        escape_slashes: write `\\/` and `\\*` for `/` and `*`, as the LDC's Wall Street Journal
-            trees do; later treebanks do not.
+        escape_slashes: write `\\/` and `\\*` for `/` and `*`, and `-LSB-`, `-LCB-` and so on for
+            square and curly brackets, as the LDC's Wall Street Journal trees do; later treebanks
+            do not.
     """
     tokens: list[tuple[str, str]] = []  # with the token before in the same run of letters
     for chunk in sentence.translate(_TYPOGRAPHIC).split():  # a no-break space is a blank here
@@ -69,6 +71,7 @@ def penn_tokenize(sentence: str, escape_slashes: bool = False) -> list[str]:
     words = [word for token, before in tokens for word in _words(token, before)]
     if escape_slashes:
         words = [re.sub(r"(?<!\\)[/*]", r"\\\g<0>", word) for word in words]
+        words = [_LDC_BRACKETS.get(word, word) for word in words]
     return words
 
 

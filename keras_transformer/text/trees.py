@@ -5,8 +5,9 @@ plain text has them; only the written form says `-LRB-` for `(`, since a bracket
 open or close a constituent there. Nothing here recurses, so that a tree of any depth can be
 read, compared and written.
 
-Sources: Marcus et al. 1993 and the LDC's release 3 for the format; the escapes of its `[`, `]`,
-`{` and `}` are those of the same release.
+Source: Marcus et al. 1993 and the LDC's release 3 for the format. Other brackets in a word (`[`,
+`{`, or what some treebanks write for them, `-LSB-`) harm nothing and stay as they come, since EVALB
+compares words sign for sign.
 """
 
 from __future__ import annotations
@@ -24,15 +25,8 @@ EMPTY_ELEMENT_TAG = "-NONE-"  # of traces and whatever else has no sound
 # ROOT the Stanford parser's, S1 the Charniak parser's.
 ROOT_LABELS = frozenset({"", "TOP", "ROOT", "S1"})
 
-BRACKET_ESCAPES = {
-    "(": "-LRB-",
-    ")": "-RRB-",
-    "[": "-LSB-",
-    "]": "-RSB-",
-    "{": "-LCB-",
-    "}": "-RCB-",
-}
-_BRACKET = re.compile(r"[()\[\]{}]")
+BRACKET_ESCAPES = {"(": "-LRB-", ")": "-RRB-"}
+_BRACKET = re.compile(r"[()]")
 _ESCAPE = re.compile("|".join(BRACKET_ESCAPES.values()))
 _BRACKET_OF = {escape: bracket for bracket, escape in BRACKET_ESCAPES.items()}
 # Blanks as EVALB and C know them. A no-break space or a line separator is part of its word.

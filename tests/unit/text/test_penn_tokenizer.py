@@ -62,6 +62,7 @@ def test_words_are_stable(_, words):
 
 def test_slashes_as_in_the_wall_street_journal_trees():
     assert penn_tokenize("and/or 5\\/8 *", escape_slashes=True) == ["and\\/or", "5\\/8", "\\*"]
+    assert penn_tokenize("[a] (b)", escape_slashes=True) == ["-LSB-", "a", "-RSB-", "(", "b", ")"]
 
 
 def test_nothing_is_lost_of_random_text():

@@ -43,7 +43,7 @@ CASES = [
      {"replaced_tags": 2, "unknown_labels": 2}),
     # brackets among the words
     ("PRN -LRB- NN -RRB- /PRN", "( a(b] )",
-     "(TOP (PRN (-LRB- -LRB-) (NN a-LRB-b-RSB-) (-RRB- -RRB-)))", {}),
+     "(TOP (PRN (-LRB- -LRB-) (NN a-LRB-b]) (-RRB- -RRB-)))", {}),
     # nothing to parse
     ("S NN /S", "", "(())", {"extra_tags": 1, "empty_brackets": 1}),
     ("", "", "(())", {}),
