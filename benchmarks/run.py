@@ -1,4 +1,4 @@
-"""Measures training, decoding and encoding, compared with what is installed to compare with.
+"""Measures training, decoding, encoding and layer types, against what is installed to compare.
 
     python -m benchmarks.run                          # the published figures, some minutes
     python -m benchmarks.run --quick                  # small sizes: does it all still run?
@@ -32,7 +32,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import decoding, encoding, machine, report, step_variants, training
+from benchmarks import decoding, encoding, layer_types, machine, report, step_variants, training
 from benchmarks.harness import REPOSITORY, ContestantError, Measure, compete
 from benchmarks.settings import QUICK, Settings
 
@@ -40,6 +40,7 @@ MEASURES: dict[str, Callable[[Settings, Path], Measure]] = {
     "training": lambda settings, folder: training.measure(settings),
     "decoding": decoding.measure,
     "encoding": lambda settings, folder: encoding.measure(settings),
+    "layers": lambda settings, folder: layer_types.measure(settings),
     "variants": lambda settings, folder: step_variants.measure(settings),
 }
 

@@ -30,6 +30,7 @@ class Settings:
         text: what is encoded.
         lines: how many of its lines.
         subword_vocab_size: wanted size of the vocabulary learned from it.
+        layer_sizes: (positions, width) at which layer types are compared.
         dtypes: types of activations that are measured.
         peers_dir: where `peers.sh` has put its environments.
     """
@@ -44,6 +45,7 @@ class Settings:
     text: Path = REPOSITORY / "problems/data/libreoffice-help.train.en.gz"
     lines: int = 50_000
     subword_vocab_size: int = 8192
+    layer_sizes: tuple[tuple[int, int], ...] = ((256, 512), (1024, 512), (4096, 512))
     dtypes: tuple[str, ...] = ("float32", "bfloat16")
     peers_dir: Path = REPOSITORY / ".cache/peers"
 
@@ -74,5 +76,6 @@ QUICK = Settings(
     decode_batches=(1, 8),
     lines=500,
     subword_vocab_size=500,
+    layer_sizes=((32, 16), (96, 16)),
     dtypes=("float32",),  # starting TensorFlow is most of the time
 )

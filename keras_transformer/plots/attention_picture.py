@@ -27,6 +27,7 @@ TITLES = {
 _INCHES_OF_A_WORD = 0.21
 _INCHES_OF_A_LETTER = 0.085
 _PANELS_ACROSS = 4
+_WIDEST = 24.0  # inches of panels side by side; one wider than that stands alone
 _LONGEST_NAME = 24  # letters
 # Matplotlib's own font has no Chinese, Japanese or Korean; these are taken where installed.
 _MORE_FONTS = ("Noto Sans CJK JP", "Noto Sans CJK SC", "WenQuanYi Zen Hei", "Arial Unicode MS")
@@ -67,12 +68,13 @@ def write_picture(
 
     weights = maps.joined(kind, layer) if words else maps.weights[kind][layer]
     rows, columns = (_names(labels, words) for labels in maps.axes(kind))
-    across = min(len(heads), _PANELS_ACROSS)
+    panel_width = len(columns) * _INCHES_OF_A_WORD + 0.3
+    across = max(1, min(len(heads), _PANELS_ACROSS, int(_WIDEST / panel_width)))
     down = -(-len(heads) // across)
     margins = [max(map(len, names)) * _INCHES_OF_A_LETTER + 0.1 for names in (rows, columns)]
     figure = Figure(
         figsize=(
-            across * (len(columns) * _INCHES_OF_A_WORD + 0.3) + margins[0],
+            across * panel_width + margins[0],
             down * (len(rows) * _INCHES_OF_A_WORD + 0.3) + margins[1] + 0.2,
         ),
         layout="constrained",

@@ -11,7 +11,7 @@ import pytest
 from keras_transformer.errors import UserError
 from keras_transformer.plots.attention import KINDS, head_colours
 from keras_transformer.plots.attention_picture import write_picture
-from tests.unit.plots.attention_example import HEADS, example
+from tests.unit.plots.attention_example import HEADS, example, long_example
 
 image = pytest.importorskip("matplotlib.image", reason="the extra `plots` is not installed")
 
@@ -52,6 +52,16 @@ def test_a_very_long_word_takes_no_more_room_than_a_long_one(tmp_path):
         write_picture(example("w" * length), tmp_path / "picture.svg")
         sizes.append(re.search(r'viewBox="([^"]*)"', (tmp_path / "picture.svg").read_text())[1])
     assert sizes[0] == sizes[1]
+
+
+def test_panels_of_a_long_sentence_stand_below_each_other(tmp_path):
+    image = pytest.importorskip("matplotlib.image")
+    sizes = []
+    for heads in ([0], [0, 1]):
+        write_picture(long_example(), tmp_path / "picture.png", heads=heads, dpi=40)
+        sizes.append(image.imread(tmp_path / "picture.png").shape[:2])
+    (height, width), (height_of_both, width_of_both) = sizes
+    assert width_of_both < 1.1 * width and height_of_both > 1.5 * height
 
 
 def test_other_formats_go_by_the_ending(tmp_path):
