@@ -11,7 +11,6 @@ with CTranslate2 by search. `--threads` is the number of cores each may use.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -88,57 +87,39 @@ def in_ctranslate2(
     loaded: Any, sources: list[str], references: list[str], folder: Path, threads: int
 ) -> None:
     """CTranslate2 in the same table, then its agreement by search."""
-    import ctranslate2
-
+    from keras_transformer.decoding.options import DecodeOptions
     from keras_transformer.decoding.translator import Translator
     from keras_transformer.export import ctranslate2_model
+    from keras_transformer.export.ctranslate2_outputs import CTranslate2Outputs
 
     translator = Translator.of_loaded(loaded)
-    encoder, decoder = loaded.encoders["inputs"], loaded.encoders["targets"]
-    translate_exactly: Callable[..., list[str]] | None = None
     wanted = [each.text for each in translator.translate(sources)]
+    models = {}
     for kind in ("float32", "int8"):
         path = folder / f"ctranslate2-{kind}"
         ctranslate2_model.save(loaded, path, kind)
-        model = ctranslate2.Translator(str(path), compute_type=kind, intra_threads=threads)
-        tokens = json.loads((path / "tokens.json").read_text("utf-8"))
-        number = {token: i for i, token in enumerate(tokens["targets"])}
+        models[kind] = CTranslate2Outputs(path, translator, kind, threads)
 
-        def translate(
-            lines: Sequence[str],
-            beam_size: int = 4,
-            alpha: float = 0.6,
-            model: Any = model,
-            tokens: Any = tokens,
-            number: Any = number,
-        ) -> list[str]:
-            rows = [[tokens["inputs"][i] for i in encoder.encode(line.strip())] for line in lines]
-            filled = [place for place, one in enumerate(rows) if one]
-            results = model.translate_batch(
-                [rows[place] for place in filled],
-                beam_size=beam_size,
-                length_penalty=alpha,
-                max_decoding_length=max((len(one) for one in rows), default=0) + 51,
-            )
-            texts = [""] * len(rows)
-            for place, result in zip(filled, results, strict=True):
-                texts[place] = decoder.decode([number[token] for token in result.hypotheses[0]])
-            return texts
+        def translate(lines: Sequence[str], model: Any = models[kind]) -> list[str]:
+            return model.texts(lines, DecodeOptions(), own_limits=False)
 
         row(f"CTranslate2 {kind}", translate, sources, references, wanted, path)
-        translate_exactly = translate_exactly or translate
 
-    assert translate_exactly is not None
-    print("\n| beam | alpha | the same outputs | BLEU here | BLEU in CTranslate2 |")
-    print("| --- | --- | --- | --- | --- |")
-    for beam_size, alpha in ((1, 0.0), (4, 0.0), (4, 0.6)):
-        ours = translator.translate(sources, beam_size=beam_size, alpha=alpha)
-        mine = [each.text for each in ours]
-        # One by one, since its length limit is that of a batch.
-        theirs = [translate_exactly([line], beam_size, alpha)[0] for line in sources]
+    print("\n| beam | alpha | ending rule | the same outputs | BLEU here | BLEU in CTranslate2 |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for beam_size, alpha, rule in (
+        (1, 0.0, "tensor2tensor"),
+        (4, 0.0, "tensor2tensor"),
+        (4, 0.0, "ctranslate2"),
+        (4, 0.6, "tensor2tensor"),
+        (4, 0.6, "ctranslate2"),
+    ):
+        options = DecodeOptions(beam_size=beam_size, alpha=alpha, ending_rule=rule)
+        mine = [each.text for each in translator.translate(sources, options)]
+        theirs = models["float32"].texts(sources, options)
         same = sum(a == b for a, b in zip(mine, theirs, strict=True))
         print(
-            f"| {beam_size} | {alpha} | {same} of {len(sources)} |"
+            f"| {beam_size} | {alpha} | {rule} | {same} of {len(sources)} |"
             f" {bleu(mine, references):.2f} | {bleu(theirs, references):.2f} |",
             flush=True,
         )

@@ -127,7 +127,7 @@ def checkpoint_table(rows: list[tuple[int, list[Score]]]) -> str:
             f"{score.score:>13.2f}{'*' if score.score == top else ' '}"
             for score, top in zip(scores, best, strict=True)
         )
-        lines.append(f"{step:>9}" + "".join(cells))
+        lines.append((f"{step:>9}" + "".join(cells)).rstrip())
     lines += ["", f"signatures ({first[0].segments} segments):"]
     lines += [f"  {score.measure:<12}{score.signature}" for score in first]
     return "\n".join(lines)
@@ -137,7 +137,7 @@ def table(scores: list[Score]) -> str:
     """Figures of every measure, a line each, then the signatures; under 100 columns."""
     lines = [
         f"{'measure':<12}{'score':>7}  {'1/2/3/4-gram precision':<24}{'BP':>6}  "
-        f"{'translation':>12}{'reference':>11}"
+        f"{'translation':>14}{'reference':>14}"
     ]
     for score in scores:
         line = f"{score.measure:<12}{score.score:>7.2f}"
@@ -145,7 +145,7 @@ def table(scores: list[Score]) -> str:
             precisions = "/".join(f"{precision:.1f}" for precision in score.precisions)
             line += (
                 f"  {precisions:<24}{score.brevity_penalty:>6.3f}  "
-                f"{score.hypothesis_length:>6} words{score.reference_length:>5} words"
+                f"{score.hypothesis_length:>8} words{score.reference_length:>8} words"
             )
         lines.append(line)
     lines += ["", f"signatures ({scores[0].segments} segments):"]

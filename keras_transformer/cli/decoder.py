@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from keras_transformer.cli.decoding_flags import (
+    add_device_flags,
     add_model_flags,
     add_parsing_flags,
     add_search_flags,
+    choose_devices,
     decode_hparams,
     identity,
     load_run,
@@ -65,6 +67,7 @@ program.boolean("decode_from_dataset", False, "decode the dev split of --data_di
 program.boolean("eval_use_test_set", False, "decode the test split of --data_dir instead")
 add_search_flags(program)
 add_parsing_flags(program)
+add_device_flags(program)
 program.boolean("json", False, "write a JSON object a line, with all n_best outputs and scores")
 program.comma_list("sweep_alpha", None, "alphas to compare by BLEU; prints a table")
 program.comma_list("sweep_beam_size", None, "beam sizes to compare in the same table")
@@ -90,6 +93,7 @@ def run(flags: Flags) -> int | None:
         for name in ("decode_from_file", "decode_interactive", "score_file", "decode_from_dataset")
         if getattr(flags, name)
     ]
+    choose_devices(flags)
     if flags.sweep_alpha or flags.sweep_beam_size:
         from keras_transformer.cli import alpha_sweep
 

@@ -22,6 +22,7 @@ _OPTIONS = (
     "n_best",
     "min_length",
     "max_input_size",
+    "ending_rule",
 )
 
 
@@ -70,10 +71,34 @@ def add_search_flags(program: Program) -> None:
     )
     program.integer("batch_size", None, "sentences of one batch (default 32)", 1)
     program.integer("n_best", None, "outputs of each sentence, at most beam_size (default 1)", 1)
-    program.integer("min_length", None, "least subtokens of an output (default 0)", 0)
+    program.integer(
+        "min_length", None, "least subtokens of an output, at most extra_length (default 0)", 0
+    )
+    program.enum(
+        "ending_rule",
+        None,
+        ["tensor2tensor", "ctranslate2"],
+        "which candidates of a step of beam search may end an output: the best 2 beam_size, as in"
+        " T2T (default), or the best beam_size, which gives at alpha 0 what CTranslate2 gives",
+    )
     program.integer(
         "max_input_size", None, "longer inputs are cut to so many subtokens (default: never)"
     )
+
+
+def add_device_flags(program: Program) -> None:
+    """Flags of programs that decode on every device."""
+    program.integer(
+        "logical_cpus", 0, "cut the CPU into so many devices, to try several out", 0, 64
+    )
+
+
+def choose_devices(flags: Flags) -> None:
+    """What `--logical_cpus` says; before TensorFlow is used."""
+    if flags.logical_cpus > 1:
+        from keras_transformer.training.distribution import cut_cpu
+
+        cut_cpu(flags.logical_cpus)
 
 
 def add_parsing_flags(program: Program) -> None:
@@ -219,7 +244,9 @@ def _check_against_run(flags: Flags, loaded: LoadedRun) -> None:
     from keras_transformer import registry
 
     run = loaded.run
-    told = []
+    told: list[tuple[str, Any, Any]] = []
+    if flags.target_space_id is not None:
+        told.append(("target_space_id", flags.target_space_id, run.target_space_id))
     if flags.problem:
         name = registry.problem(flags.problem, **run.problem.options).full_name
         told.append(("problem", name, run.problem.full_name))

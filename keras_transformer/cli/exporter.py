@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from keras_transformer.cli.decoding_flags import (
@@ -19,6 +21,7 @@ from keras_transformer.errors import UserError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from keras_transformer.cli.export_report import Comparison, ExportReport
     from keras_transformer.decoding.loading import LoadedRun
     from keras_transformer.decoding.options import DecodeOptions
 
@@ -55,10 +58,16 @@ program.enum(
     ["float32", "float16", "bfloat16", "int8"],
     "how weights are stored; for other than float32 the size and the change of BLEU are printed",
 )
-program.string("source", None, "sentences to translate for the change of BLEU, one a line")
+program.string(
+    "source",
+    None,
+    "sentences to translate, one a line: BLEU of what was exported and of kt-decoder, and how many"
+    " outputs are the same",
+)
 program.string("reference", None, "their reference; by default the problem's dev split is taken")
 program.string("tmp_dir", "", "where the problem's corpora lie, for its dev split")
 program.integer("bleu_sentences", 500, "sentences to translate at most for the change of BLEU", 1)
+program.boolean("json", False, "print folder, sizes and the change of BLEU as one JSON object")
 add_search_flags(program)
 program.ignored("as_text", "a SavedModel is written in binary form, which every server reads")
 program.refused("export_as_tfhub", "a SavedModel is loaded by tensorflow_hub.load(export_dir)")
@@ -78,28 +87,17 @@ def run(flags: Flags) -> int | None:
     options = decode_hparams(flags).options
     if options.constrain:
         raise UserError("an exported model searches freely: take constrain out of decode_hparams")
+    if options.sample:
+        raise UserError("an exported model searches: take sample out of decode_hparams")
     path = _export_dir(flags)
-    if flags.format == "ctranslate2":
-        _export_ctranslate2(flags, path)
-        return None
-    loaded = load_run(flags, flags.checkpoint_path)
-
-    from keras_transformer.export import saved_model
-
-    model = saved_model.serving_model(loaded, options, flags.weights)
-    if not model.takes_text:
-        print(
-            "kt-exporter: this problem's text cannot be handled inside a graph: the model takes and"
-            " gives ids only",
-            file=sys.stderr,
-        )
-    signatures = model.signatures()
-    description = saved_model.describe(loaded, options, flags.weights, list(signatures))
-    saved_model.save(model, signatures, path, _vocabularies(flags, loaded), description)
-    print(path)
-    if flags.weights != "float32" or flags.source:
-        for line in _quality(flags, loaded, options, path):
-            print(line)
+    export = _export_ctranslate2 if flags.format == "ctranslate2" else _export_saved_model
+    report = export(flags, options, path)
+    if flags.json:
+        print(json.dumps(report.as_dict(), indent=1))
+    elif flags.weights != "float32" or flags.source:
+        print("\n".join(report.lines()))
+    else:
+        print(path)
     return None
 
 
@@ -118,39 +116,94 @@ def _vocabularies(flags: Flags, loaded: LoadedRun) -> dict[str, Path | None]:
     )
 
 
-def _export_ctranslate2(flags: Flags, path: Path) -> None:
+def _export_saved_model(flags: Flags, options: DecodeOptions, path: Path) -> ExportReport:
+    loaded = load_run(flags, flags.checkpoint_path)
+
+    from keras_transformer.cli.export_report import ExportReport
+    from keras_transformer.export import saved_model
+    from keras_transformer.export.target_dir import folder_bytes
+
+    model = saved_model.serving_model(loaded, options, flags.weights)
+    if not model.takes_text:
+        print(
+            "kt-exporter: this problem's text cannot be handled inside a graph: the model takes and"
+            " gives ids only",
+            file=sys.stderr,
+        )
+    signatures = model.signatures()
+    description = {
+        **saved_model.describe(loaded, options, flags.weights),
+        "signatures": sorted(signatures),
+    }
+    saved_model.save(model, signatures, path, _vocabularies(flags, loaded), description)
+
+    def translate(sources: list[str]) -> list[str]:
+        return saved_model.translate(signatures, sources)
+
+    return ExportReport(
+        export_dir=str(path),
+        format=flags.format,
+        weights=flags.weights,
+        folder_bytes=folder_bytes(path),
+        weight_bytes=sum(weights.num_bytes for weights in model.weights),
+        float32_bytes=sum(weights.float32_bytes for weights in model.weights),
+        comparison=_compare(flags, loaded, options, translate) if model.takes_text else None,
+    )
+
+
+def _export_ctranslate2(flags: Flags, options: DecodeOptions, path: Path) -> ExportReport:
     from keras_transformer.export import ctranslate2_model
 
     ctranslate2_model.require_ctranslate2()
     loaded = load_run(flags, flags.checkpoint_path)
-    ctranslate2_model.save(loaded, path, flags.weights, _vocabularies(flags, loaded))
-    print(path)
 
-
-def _quality(flags: Flags, loaded: LoadedRun, options: DecodeOptions, path: Path) -> list[str]:
-    """What the stored weights cost: size, BLEU and the share of outputs that stay the same."""
+    from keras_transformer.cli.export_report import ExportReport
+    from keras_transformer.decoding.translator import Translator
     from keras_transformer.export import saved_model
-    from keras_transformer.scoring import bleu
+    from keras_transformer.export.ctranslate2_outputs import (
+        CTranslate2Outputs,
+        translate_batch_options,
+    )
+    from keras_transformer.export.target_dir import folder_bytes
 
-    exact = saved_model.serving_model(loaded, options, "float32")
-    stored = saved_model.serving_model(loaded, options, flags.weights)
-    size, exact_size = (sum(w.num_bytes for w in m.weights) for m in (stored, exact))
-    report = [f"weights   {flags.weights} {size / 1e6:.1f} MB, float32 {exact_size / 1e6:.1f} MB"]
-    report.append(f"folder    {saved_model.folder_bytes(path) / 1e6:.1f} MB")
-    if not stored.takes_text:
-        return report
+    description = {
+        **saved_model.describe(loaded, options, flags.weights),
+        "translate_batch": translate_batch_options(options),
+    }
+    vocabularies = _vocabularies(flags, loaded)
+    ctranslate2_model.save(loaded, path, flags.weights, vocabularies, description)
+
+    def translate(sources: list[str]) -> list[str]:
+        return CTranslate2Outputs(path, Translator.of_loaded(loaded)).texts(sources, options)
+
+    return ExportReport(
+        export_dir=str(path),
+        format=flags.format,
+        weights=flags.weights,
+        folder_bytes=folder_bytes(path),
+        comparison=_compare(flags, loaded, options, translate),
+    )
+
+
+def _compare(
+    flags: Flags,
+    loaded: LoadedRun,
+    options: DecodeOptions,
+    translate: Callable[[list[str]], list[str]],
+) -> Comparison | None:
+    """What was exported beside kt-decoder; None where nothing is asked for or to be had."""
+    if not flags.source and flags.weights == "float32":
+        return None
     sources, references = _scored_sentences(flags, loaded)
     if not sources:
-        return [*report, "BLEU      not measured: give --source and --reference"]
-    outputs = {"float32": saved_model.translate(exact, sources)}
-    outputs[flags.weights] = saved_model.translate(stored, sources)
-    scores = [
-        f"{kind} {bleu.score(texts, references, 't2t_cased').score:.2f}"
-        for kind, texts in reversed(outputs.items())
-    ]
-    same = sum(a == b for a, b in zip(outputs["float32"], outputs[flags.weights], strict=True))
-    report.append(f"BLEU      {', '.join(scores)} (t2t_cased, {len(sources)} sentences)")
-    return [*report, f"the same  {same} of {len(sources)} outputs"]
+        return None
+
+    from keras_transformer.cli.export_report import compare
+    from keras_transformer.decoding.translator import Translator
+
+    exact = [each.text for each in Translator.of_loaded(loaded).translate(sources, options)]
+    name = "CTranslate2" if flags.format == "ctranslate2" else "SavedModel"
+    return compare(f"{name} {flags.weights}", translate(sources), exact, references)
 
 
 def _scored_sentences(flags: Flags, loaded: LoadedRun) -> tuple[list[str], list[str]]:
@@ -169,12 +222,11 @@ def _scored_sentences(flags: Flags, loaded: LoadedRun) -> tuple[list[str], list[
     problem = loaded.run.problem
     where = {"data_dir": str(flags.data_dir or loaded.run.data_dir or ""), "tmp_dir": flags.tmp_dir}
     try:
-        sources = list(islice(problem.source_lines("dev", **where), flags.bleu_sentences))
-        references = list(islice(problem.reference_lines("dev", **where), flags.bleu_sentences))
+        pairs = list(islice(problem.scoring_lines("dev", **where), flags.bleu_sentences))
     except UserError as error:
         print(f"kt-exporter: the dev split cannot be read: {error}", file=sys.stderr)
         return [], []
-    return sources, references
+    return [source for source, _ in pairs], [reference for _, reference in pairs]
 
 
 main = program.main(run)

@@ -7,6 +7,7 @@ Over `absl.flags` with a private `FlagValues`, so that several programs can live
 from __future__ import annotations
 
 import errno
+import glob
 import io
 import os
 import re
@@ -177,8 +178,10 @@ class Program:
             except Exception as error:
                 if not _is_damaged_data(error):
                     raise
+                data_dir = self._values["data_dir"].value if "data_dir" in self._values else None
+                thing = _damaged_shard(data_dir) or "a file of the data"
                 print(
-                    f"{self.name}: a file of the data is cut off or damaged: {error}; make the"
+                    f"{self.name}: {thing} is cut off or damaged: {error}; make the"
                     " data again with kt-datagen in an empty --data_dir, or restore it from a copy",
                     file=sys.stderr,
                     flush=True,
@@ -229,6 +232,21 @@ def _is_damaged_data(error: Exception) -> bool:
     )
 
 
+def _damaged_shard(data_dir: str | None) -> str | None:
+    """The shard that TensorFlow's message does not name: the first that cannot be read."""
+    import tensorflow as tf  # it is loaded: the error came from it
+
+    for path in sorted(
+        glob.glob(os.path.join(glob.escape(data_dir), "*-of-*")) if data_dir else []
+    ):
+        try:
+            for _ in tf.data.TFRecordDataset(path):
+                pass
+        except tf.errors.OpError:
+            return path
+    return None
+
+
 def place_error(error: OSError) -> str | None:
     """A message for what the place of a file forbids; None for every other operating-system error.
 
@@ -236,11 +254,18 @@ def place_error(error: OSError) -> str | None:
     named is a file or may not be written. It is for the user to mend, and a traceback hides that.
     """
     way_out = _WAYS_OUT.get(error.errno or 0)
-    if way_out is None:
+    if way_out is None or (error.errno == errno.ENOENT and _holding_folder_is_there(error)):
         return None
     names = [os.fsdecode(name) for name in (error.filename, error.filename2) if name is not None]
     thing = " and ".join(names) or "a file"
     return f"{thing} cannot be read or written: {error.strerror}; {way_out}"
+
+
+def _holding_folder_is_there(error: OSError) -> bool:
+    # Then no folder is missing, and a file that a user names is looked for before it is read: what
+    # has vanished, or was never written, is for a traceback to tell.
+    names = [name for name in (error.filename, error.filename2) if name is not None]
+    return all(os.path.isdir(os.path.dirname(os.path.abspath(name))) for name in names)
 
 
 _OTHER_FOLDER = "name another folder"

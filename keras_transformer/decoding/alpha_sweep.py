@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from keras_transformer.decoding import ensemble
 from keras_transformer.decoding.beam_search import sweep_alpha
-from keras_transformer.decoding.length_batches import by_length, pad
+from keras_transformer.decoding.constraints import minimum_length
+from keras_transformer.decoding.length_batches import in_batches, pad
 from keras_transformer.decoding.lengths import decode_lengths
 from keras_transformer.decoding.options import DecodeOptions
 from keras_transformer.decoding.translator import Translator
@@ -36,8 +37,10 @@ def translate_for_alphas(
         return {alpha: list(texts) for alpha in alphas}
     encoded = translator.encode(sentences, options)
     texts_of = {alpha: [""] * len(sentences) for alpha in alphas}
-    search = _graph(translator.models[0], options.beam_size, [float(alpha) for alpha in alphas])
-    for batch in by_length(encoded, options.batch_size, translator.long_line or 1 << 30):
+    search = _graph(translator.models[0], options, [float(alpha) for alpha in alphas])
+    for batch in in_batches(
+        encoded, options.batch_size, options.length_limit, translator.long_line
+    ):
         limits = decode_lengths(
             [len(sentence.ids) for sentence in batch],
             options.extra_length,
@@ -53,11 +56,20 @@ def translate_for_alphas(
     return texts_of
 
 
-def _graph(models: Sequence[Any], beam_size: int, alphas: list[float]) -> Any:
+def _graph(models: Sequence[Any], options: DecodeOptions, alphas: list[float]) -> Any:
     def run(inputs: Any, limits: Any) -> Any:
         cache = ensemble.start(models, inputs)
         step_fn = ensemble.step_function(models)
-        ids, _ = sweep_alpha(step_fn, cache, tf.shape(inputs)[0], beam_size, alphas, limits)
+        ids, _ = sweep_alpha(
+            step_fn,
+            cache,
+            tf.shape(inputs)[0],
+            options.beam_size,
+            alphas,
+            limits,
+            minimum_length(tf.minimum(options.min_length, limits - 1)),
+            options.ends_within,
+        )
         return ids
 
     signature = [

@@ -23,6 +23,10 @@ no living hypothesis can still beat the worst of its N outputs, or at its own li
 that is T2T's rule; for more, T2T waits for the worst of the whole batch, which costs five to
 seven times the steps and changes no output.) And the slots of a sentence that has fewer than N
 finished hypotheses hold zeros and the score -1e7; T2T may leave unfinished ids there.
+
+CTranslate2 4.8 (`src/decoding.cc`) searches in the same way but for two things, which
+`ends_within=K` gives: only the first K of the 2K candidates may end a sentence, and at a sentence's
+limit those that go on count as finished too. (Its penalty, and with one its stop rule, are others.)
 """
 
 from __future__ import annotations
@@ -93,6 +97,7 @@ def beam_search(
     top_beams: int = 1,
     constrain: Constraint | None = None,
     follower: Follower | None = None,
+    ends_within: int | None = None,
 ) -> tuple[Any, Any]:
     """Searches the best outputs of a batch of sentences.
 
@@ -107,6 +112,8 @@ def beam_search(
         top_beams: N, at most K.
         constrain: bans, see `constraints`.
         follower: bans that follow from what was said, see `constraints`.
+        ends_within: CTranslate2's rule: so many of the 2K best candidates of a step may end a
+            sentence, and all of them do at its limit. None for T2T's.
 
     Returns:
         ids: int32 [B, N, L'], best first, 0 behind the end of sentence; L' the steps taken.
@@ -118,7 +125,16 @@ def beam_search(
         ValueError: beam_size below 1, or top_beams outside 1..beam_size.
     """
     ids, scores = _search(
-        step_fn, cache, batch, beam_size, [alpha], decode_length, top_beams, constrain, follower
+        step_fn,
+        cache,
+        batch,
+        beam_size,
+        [alpha],
+        decode_length,
+        top_beams,
+        constrain,
+        follower,
+        ends_within,
     )
     return ids[:, 0], scores[:, 0]
 
@@ -131,6 +147,7 @@ def sweep_alpha(
     alphas: Sequence[Any],
     decode_length: Any,
     constrain: Constraint | None = None,
+    ends_within: int | None = None,
 ) -> tuple[Any, Any]:
     """The best output under each of several length penalties, by one search.
 
@@ -140,7 +157,9 @@ def sweep_alpha(
 
     Args and returns as `beam_search`, for A alphas: ids int32 [B, A, L'], scores float32 [B, A].
     """
-    ids, scores = _search(step_fn, cache, batch, beam_size, alphas, decode_length, 1, constrain)
+    ids, scores = _search(
+        step_fn, cache, batch, beam_size, alphas, decode_length, 1, constrain, None, ends_within
+    )
     return ids[:, :, 0], scores[:, :, 0]
 
 
@@ -153,7 +172,8 @@ def _search(
     decode_length: Any,
     top_beams: int,
     constrain: Constraint | None,
-    follower: Follower | None = None,
+    follower: Follower | None,
+    ends_within: int | None,
 ) -> tuple[Any, Any]:
     """Ids [B, A, N, L'] and scores [B, A, N]."""
     if beam_size < 1 or not 1 <= top_beams <= beam_size:
@@ -195,11 +215,15 @@ def _search(
             [tf.gather(rows.alive_ids, parents, batch_dims=1), new_ids[:, :, tf.newaxis]], axis=2
         )
         ends = new_ids == END_OF_SENTENCE
+        counted = ends
+        if ends_within is not None:
+            last = (step + 1 >= rows.limit)[:, tf.newaxis]
+            counted = (ends | last) & (tf.range(2 * beam_size) < ends_within)
         finished_ids, finished_scores = _keep_finished(
             rows,
             ids,
             log_probs[:, tf.newaxis] / length_penalty(step + 1, alpha)[:, tf.newaxis],
-            ends & (log_probs > IMPOSSIBLE),
+            counted & (log_probs > IMPOSSIBLE),
         )
         alive_log_probs, alive = tf.math.top_k(
             tf.where(ends, log_probs - INFINITY, log_probs), beam_size

@@ -16,6 +16,7 @@ from keras_transformer.decoding.output_format import OutputFormat
 from keras_transformer.decoding.partial_file import PartialFile
 from keras_transformer.decoding.translation import Translation
 from keras_transformer.decoding.translator import BATCHES_OF_A_WINDOW, Translator
+from keras_transformer.decoding.whole_text import WholeText
 from keras_transformer.errors import UserError
 from keras_transformer.run_dir import sha256_of_file
 from keras_transformer.text.lines import count_lines, read_lines
@@ -42,8 +43,8 @@ def decode_file(
     """Translates a file of sentences, one a line.
 
     The final name appears when the output is whole. A run that was killed is taken up again by the
-    same call: see `PartialFile`. Under the length limit `batch` a taken-up run decodes everything
-    again, since there a sentence's output depends on the whole file.
+    same call: see `PartialFile`. Under the length limit `batch` the whole file is held in memory,
+    and what is unfinished stands in the order of `WholeText`.
 
     Args:
         translator: see `Translator`.
@@ -66,21 +67,25 @@ def decode_file(
         "format": asdict(output_format),
         **(origin or {}),
     }
-    if options.length_limit != "batch":
+    if options.length_limit == "batch":
+        made_from["order"] = "of T2T's batches"
+    else:
         # Batches change nothing, so that a smaller one may be tried after a lack of memory.
         made_from["options"].pop("batch_size")
     problem = translator.problem
     indented = problem is not None and problem.output_has_lines and output_format.kind == "text"
     with PartialFile(target, made_from, indented) as partial:
         done = partial.lines
-        lines: Iterator[str] = read_lines(source)
-        if options.length_limit != "batch":
-            lines = itertools.islice(lines, done, None)
-            first, skip = done, 0
+        order: list[int] | None = None
+        if options.length_limit == "batch":
+            whole = WholeText(translator, list(read_lines(source)), options)
+            order = whole.order
+            places = (place + 1 for place in order[done:])
+            numbered = zip(places, whole.translations(done), strict=True)
         else:
-            first, skip = 0, done
-        translations = translator.translate(lines, options, first_number=first)
-        numbered = itertools.islice(enumerate(translations, start=first + 1), skip, None)
+            rest = itertools.islice(read_lines(source), done, None)
+            translations = translator.translate(rest, options, first_number=done)
+            numbered = enumerate(translations, start=done + 1)
         started, reported = time.monotonic(), time.monotonic()
         while block := list(itertools.islice(numbered, options.batch_size * BATCHES_OF_A_WINDOW)):
             partial.write(
@@ -96,7 +101,7 @@ def decode_file(
                 f"{target}: {partial.lines} lines were written for {total} lines of {source};"
                 " did the input change meanwhile? Start again"
             )
-        partial.finish()
+        partial.finish(order)
         return total
 
 

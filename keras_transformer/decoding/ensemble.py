@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 
@@ -46,3 +47,22 @@ def step_function(models: Sequence[Any]) -> Callable[[Any, Any, Any], tuple[Any,
         return mean, {part: [own[part] for own in caches] for part in ("memory", "self")}
 
     return step_fn
+
+
+def losses(models: Sequence[Any], inputs: np.ndarray, targets: np.ndarray) -> list[float]:
+    """The mean cross-entropy per subtoken of given outputs under the mean of the probabilities.
+
+    Args:
+        models: at least one.
+        inputs: int32 [B, S], end of sentence included, padded with 0.
+        targets: int32 [B, T], likewise.
+    """
+    log_probs = [
+        tf.nn.log_softmax(model({"inputs": inputs, "targets": targets}, training=False))
+        for model in models
+    ]
+    mean = tf.reduce_logsumexp(tf.stack(log_probs), axis=0) - math.log(len(log_probs))
+    said = tf.gather(mean, targets, batch_dims=2).numpy()
+    real = targets != 0
+    means: list[float] = (-(said * real).sum(axis=1) / real.sum(axis=1)).tolist()
+    return means

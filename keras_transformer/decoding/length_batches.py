@@ -41,6 +41,15 @@ def windows(items: Iterable[T], size: int | None) -> Iterator[list[T]]:
         yield window
 
 
+def in_batches(
+    sentences: Sequence[Sentence], batch_size: int, length_limit: str, long_line: int
+) -> list[list[Sentence]]:
+    """The batches under a length limit; sentences above `long_line` (0: none) are alone."""
+    if length_limit == "batch":
+        return as_tensor2tensor(sentences, batch_size)
+    return by_length(sentences, batch_size, long_line or 1 << 30)
+
+
 def by_length(
     sentences: Sequence[Sentence], batch_size: int, alone_above: int
 ) -> list[list[Sentence]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ import tensorflow as tf
 from keras_transformer import registry
 from keras_transformer.errors import UserError
 from keras_transformer.run_dir import RunDir
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ def load_models(
 ) -> LoadedRun:
     """Opens a run directory and loads its models on every GPU, or on the one place there is.
 
+    Without a GPU, on every logical CPU, if a program has cut the CPU into several.
+
     Args:
         run_dir: ours or Tensor2Tensor's.
         checkpoint_path: prefixes (a list, or commas between); None for the latest.
@@ -58,13 +63,24 @@ def load_models(
     run = RunDir.open(run_dir, usr_dir=usr_dir, **{**places, **(t2t_options or {})})
     prefixes = find_checkpoints(run.path, checkpoint_path)
     encoders = run.encoders(**places)
-    gpus = tf.config.list_logical_devices("GPU")
-    devices: list[str | None] = [gpu.name for gpu in gpus] if len(gpus) > 1 else [None]
+    devices = _devices()
     models = []
     for device in devices:
         with tf.device(device) if device else nullcontext():
             models.append([_load_model(run, encoders, prefix) for prefix in prefixes])
     return LoadedRun(run, encoders, prefixes, models, devices)
+
+
+def _devices() -> list[str | None]:
+    for gpu in tf.config.list_physical_devices("GPU"):
+        # Otherwise this program takes all of its memory, and a training beside it runs out.
+        with suppress(RuntimeError):  # TensorFlow has started already
+            tf.config.experimental.set_memory_growth(gpu, True)
+    found = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
+    if len(found) == 1:
+        return [None]
+    logger.info("decoding on %d devices", len(found))
+    return [device.name for device in found]
 
 
 def find_checkpoints(

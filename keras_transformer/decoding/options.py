@@ -11,6 +11,10 @@ from typing import Any
 from keras_transformer.decoding.lengths import EXTRA_LENGTH, LENGTH_LIMITS
 from keras_transformer.errors import UserError
 
+# Which candidates of a step may end an output: T2T takes the best 2K; CTranslate2 the best K, and
+# at the limit those too that would go on.
+ENDING_RULES = ("tensor2tensor", "ctranslate2")
+
 
 @dataclass(frozen=True)
 class DecodeOptions:
@@ -36,6 +40,7 @@ class DecodeOptions:
     top_k: int = 0  # T2T sampling_keep_top_k; 0 draws from the whole vocabulary
     seed: int = 0  # ours: of the random numbers; each sentence has its own from it
     constrain: bool = False  # ours: only outputs that the problem's grammar allows
+    ending_rule: str = "tensor2tensor"  # ours: see `ENDING_RULES`
 
     def __post_init__(self) -> None:
         at_least = {"beam_size": 1, "extra_length": 0, "batch_size": 1, "n_best": 1}
@@ -55,6 +60,15 @@ class DecodeOptions:
             raise UserError(
                 f"length_limit is {self.length_limit!r}: give one of {', '.join(LENGTH_LIMITS)}"
             )
+        if self.ending_rule not in ENDING_RULES:
+            raise UserError(
+                f"ending_rule is {self.ending_rule!r}: give one of {', '.join(ENDING_RULES)}"
+            )
+        if self.min_length > self.extra_length:
+            raise UserError(
+                f"min_length is {self.min_length}, extra_length is {self.extra_length}: outputs of"
+                " short sentences could not become so long; raise extra_length to min_length"
+            )
         if self.constrain and self.min_length:
             raise UserError(
                 f"min_length is {self.min_length}, and outputs are held to a grammar, which knows"
@@ -65,6 +79,11 @@ class DecodeOptions:
                 f"n_best is {self.n_best}, beam_size is {self.beam_size}: a search gives at most"
                 " beam_size outputs; raise beam_size, or draw samples"
             )
+
+    @property
+    def ends_within(self) -> int | None:
+        """What `beam_search` is told."""
+        return self.beam_size if self.ending_rule == "ctranslate2" else None
 
     def replace(self, **changes: Any) -> DecodeOptions:
         """A copy with other values.

@@ -11,7 +11,7 @@ import fcntl
 import json
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -119,10 +119,46 @@ class PartialFile:
             raise UserError(f"{self.partial} cannot be written: {error.strerror}") from None
         self.lines += len(block)
 
-    def finish(self) -> None:
-        """Gives the file its final name."""
-        os.replace(self.partial, self.path)
+    def finish(self, order: Sequence[int] | None = None) -> None:
+        """Gives the file its final name.
+
+        Args:
+            order: the final place of each output, if they were not written in order.
+        """
+        if order is None:
+            os.replace(self.partial, self.path)
+        else:
+            self._write_in_order(order)
         self.record.unlink(missing_ok=True)
+
+    def _write_in_order(self, order: Sequence[int]) -> None:
+        self._stream.seek(0)
+        outputs: list[bytes] = []
+        for line in self._stream:
+            if self._indented and line.startswith(b" "):
+                outputs[-1] += line
+            else:
+                outputs.append(line)
+        if len(outputs) != len(order):
+            raise UserError(
+                f"{self.partial} holds {len(outputs)} outputs for {len(order)} sentences: take it"
+                " away and start again"
+            )
+        ordered = [b""] * len(outputs)
+        for place, output in zip(order, outputs, strict=True):
+            ordered[place] = output
+        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
+        try:
+            with temporary.open("wb") as stream:
+                stream.writelines(ordered)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(temporary, self.path)
+        except OSError as error:
+            raise UserError(f"{self.path} cannot be written: {error.strerror}") from None
+        finally:
+            temporary.unlink(missing_ok=True)
+        self.partial.unlink()
 
     def __enter__(self) -> PartialFile:
         return self

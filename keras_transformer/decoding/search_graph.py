@@ -36,6 +36,7 @@ class _Kind(NamedTuple):
     has_minimum: bool
     has_prefix: bool
     has_grammar: bool
+    ends_within: int | None
 
 
 class SearchGraph:
@@ -140,6 +141,7 @@ class SearchGraph:
                     kind.outputs,
                     all_of(bans),
                     follower,
+                    kind.ends_within,
                 )
             if kind.method == "greedy":
                 return greedy(step_fn, cache, batch, limits, all_of(bans), follower)
@@ -184,4 +186,5 @@ def _kind_of(options: DecodeOptions, has_prefix: bool) -> _Kind:
         options.min_length > 0,
         has_prefix,
         options.constrain,
+        options.ends_within if method == "beam" else None,
     )

@@ -12,7 +12,6 @@ be called from several threads.
 from __future__ import annotations
 
 import logging
-import math
 import os
 import queue
 import threading
@@ -23,19 +22,14 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.decoding import ensemble
 from keras_transformer.decoding.constraints import END_OF_SENTENCE
-from keras_transformer.decoding.length_batches import (
-    Sentence,
-    as_tensor2tensor,
-    by_length,
-    pad,
-    windows,
-)
+from keras_transformer.decoding.length_batches import Sentence, in_batches, pad, windows
 from keras_transformer.decoding.lengths import decode_lengths
 from keras_transformer.decoding.loading import LoadedRun, load_models
 from keras_transformer.decoding.options import DecodeOptions
 from keras_transformer.decoding.search_graph import SearchGraph
-from keras_transformer.decoding.text_side import PADDING, LineWarnings, TextSide, said_ids
+from keras_transformer.decoding.text_side import LineWarnings, TextSide, said_ids
 from keras_transformer.decoding.translation import Hypothesis, Translation
 from keras_transformer.errors import UserError
 
@@ -205,7 +199,7 @@ class Translator:
         if isinstance(sentences, str):
             raise TypeError("translate takes a list of sentences, not one string")
         options = (options or self.default_options).replace(**changes)
-        self._prepare_grammar(options)
+        self.prepare_grammar(options)
         if attention and len(self.models[0]) > 1:
             raise UserError("attention weights are those of one model: give one checkpoint_path")
         stream = self._stream(sentences, options, prefixes, attention, first_number)
@@ -216,7 +210,7 @@ class Translator:
         """The options of a decode that gives none."""
         return DecodeOptions(**(self.problem.decode_defaults if self.problem else {}))
 
-    def _prepare_grammar(self, options: DecodeOptions) -> None:
+    def prepare_grammar(self, options: DecodeOptions) -> None:
         """Gives the graphs the problem's grammar, if outputs are to be held to it."""
         with self._making_grammar:
             if not options.constrain or self._graphs[0].grammar is not None:
@@ -250,21 +244,26 @@ class Translator:
             encoded = self._text_side.encode(window, options.max_input_size, first_number, warned)
             first_number += len(window)
             found: dict[int, tuple[Hypothesis, ...]] = {}
-            if options.length_limit == "batch":
-                batches = as_tensor2tensor(encoded, options.batch_size)
-            else:
-                batches = by_length(encoded, options.batch_size, self.long_line or 1 << 30)
-            for batch, outputs in self._decode_batches(batches, options):
+            batches = in_batches(encoded, options.batch_size, options.length_limit, self.long_line)
+            for batch, outputs in self.decode_batches(batches, options):
                 for sentence, hypotheses in zip(batch, outputs, strict=True):
                     found[sentence.place] = hypotheses
-            weights: dict[int, dict[str, np.ndarray]] = {}
-            if attention:
-                weights = {s.place: self._attention(s, found[s.place][0]) for s in encoded}
+            shown = encoded if attention else []
+            weights = {s.place: self._attention(s, found[s.place][0]) for s in shown}
             for place, (source, _) in enumerate(window):
-                hypotheses = found.get(place) or (self._text_side.unseen(source),)
-                self._text_side.count(hypotheses[0], source)
-                yield Translation(source, hypotheses, weights.get(place))
+                yield self.answer(source, found.get(place), weights.get(place))
         warned.close()
+
+    def answer(
+        self,
+        source: str,
+        hypotheses: tuple[Hypothesis, ...] | None,
+        attention: dict[str, np.ndarray] | None = None,
+    ) -> Translation:
+        """What comes back for a sentence; without hypotheses: for one the model was not shown."""
+        hypotheses = hypotheses or (self._text_side.unseen(source),)
+        self._text_side.count(hypotheses[0], source)
+        return Translation(source, hypotheses, attention)
 
     def encode(self, sentences: Iterable[str], options: DecodeOptions) -> list[Sentence]:
         """Those of the sentences that have words, as ids, cut where `options` say so."""
@@ -278,7 +277,7 @@ class Translator:
         """The line for ids as the search gives them, end of sentence and padding included."""
         return self._text_side.text(said_ids(row), source)
 
-    def _decode_batches(
+    def decode_batches(
         self, batches: Sequence[list[Sentence]], options: DecodeOptions
     ) -> Iterator[tuple[list[Sentence], list[tuple[Hypothesis, ...]]]]:
         """Batches with their outputs; on several devices at the same time."""
@@ -300,8 +299,11 @@ class Translator:
             for batch in batches:
                 yield batch, decode(batch)
             return
-        with ThreadPoolExecutor(len(self._graphs)) as pool:
+        pool = ThreadPoolExecutor(len(self._graphs))
+        try:
             yield from zip(batches, pool.map(decode, batches), strict=True)
+        finally:  # an error or an interruption does not wait for the batches to come
+            pool.shutdown(cancel_futures=True)
 
     def _decode(
         self,
@@ -357,7 +359,8 @@ class Translator:
             finished = END_OF_SENTENCE in row
             said = said_ids(row)
             length = len(said) + finished
-            penalty = ((5 + length) / 6) ** options.alpha if penalised and finished else 1.0
+            ended = finished or options.ends_within is not None
+            penalty = ((5 + length) / 6) ** options.alpha if penalised and ended else 1.0
             found.append(
                 Hypothesis(
                     text=self._text_side.text(said, sentence.text),
@@ -390,11 +393,4 @@ class Translator:
             sources = [self._text_side.prepared(source).strip() for source, _ in window]
             inputs = pad([[*self.source_encoder.encode(source), 1] for source in sources])
             targets = pad([[*self.target_encoder.encode(t.strip()), 1] for _, t in window])
-            log_probs = [
-                tf.nn.log_softmax(model({"inputs": inputs, "targets": targets}, training=False))
-                for model in self.models[0]
-            ]
-            mean = tf.reduce_logsumexp(tf.stack(log_probs), axis=0) - math.log(len(log_probs))
-            said = tf.gather(mean, targets, batch_dims=2).numpy()
-            real = targets != PADDING
-            yield from (-(said * real).sum(axis=1) / real.sum(axis=1)).tolist()
+            yield from ensemble.losses(self.models[0], inputs, targets)

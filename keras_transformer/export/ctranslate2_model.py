@@ -12,8 +12,14 @@ What CTranslate2 does in another way is put into the weights, so that the same i
 Each id is one CTranslate2 token, `tokens.json` says which: clients encode with the model's own
 vocabulary and hand over the tokens of the ids, without the end of sentence, which is added.
 
-CTranslate2 scores with log-probability / length ^ alpha, not with ((5 + length) / 6) ^ alpha, and
-ends a search by a rule of its own: at alpha 0 the best outputs agree, at 0.6 most do.
+CTranslate2 scores with log-probability / length ^ alpha, not with ((5 + length) / 6) ^ alpha. Of
+the 2K best candidates of a step it lets the first K end an output, where T2T lets all: with
+`DecodeOptions(alpha=0, ending_rule="ctranslate2")` the search here gives its outputs, with T2T's
+rule a more probable one here and there, and at alpha 0.6 most are the same. (Its options for a
+longer search, `patience` and `num_hypotheses`, do not change which candidates may end an output.)
+
+`export.json` says what was exported, and which options of `translate_batch` are those of the
+search here.
 """
 
 from __future__ import annotations
@@ -59,6 +65,7 @@ def save(
     export_dir: Path,
     weight_type: str = "float32",
     vocabularies: Mapping[str, Path | None] | None = None,
+    description: Mapping[str, Any] | None = None,
 ) -> None:
     """Writes a folder for `ctranslate2.Translator`; it appears whole or not at all.
 
@@ -67,6 +74,7 @@ def save(
         export_dir: its folder, which must not hold anything yet.
         weight_type: float32, float16, bfloat16 or int8, in CTranslate2's own quantisation.
         vocabularies: side → vocabulary file, copied to the folder.
+        description: becomes `export.json`.
 
     Raises:
         UserError: a model that CTranslate2 cannot compute, or the folder cannot be written.
@@ -95,6 +103,8 @@ def save(
         spec.save(str(folder))
         text = json.dumps(tokens, ensure_ascii=False, indent=0)
         (folder / "tokens.json").write_text(text + "\n", encoding="utf-8")
+        about = json.dumps(dict(description or {}), indent=2, ensure_ascii=False)
+        (folder / "export.json").write_text(about + "\n", encoding="utf-8")
         for path in {path for path in (vocabularies or {}).values() if path is not None}:
             shutil.copyfile(path, folder / Path(path).name)
 
@@ -180,6 +190,11 @@ def _check(settings: Any) -> None:
             f"attention_key_channels is {settings.key_width}, attention_value_channels"
             f" {settings.value_width}: CTranslate2 wants both to be hidden_size"
             f" ({settings.hidden_size}); export a SavedModel"
+        )
+    if settings.neighbourhood:
+        raise UserError(
+            f"self_attention_neighbourhood is {settings.neighbourhood}: CTranslate2's"
+            " self-attention sees all positions; export a SavedModel"
         )
 
 

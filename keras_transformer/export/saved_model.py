@@ -85,10 +85,8 @@ def save(
         (extra / "export.json").write_text(text + "\n", encoding="utf-8")
 
 
-def describe(
-    loaded: LoadedRun, options: DecodeOptions, weight_type: str, signatures: Sequence[str]
-) -> dict[str, Any]:
-    """What `export.json` says."""
+def describe(loaded: LoadedRun, options: DecodeOptions, weight_type: str) -> dict[str, Any]:
+    """What `export.json` says, whatever the format."""
     decoding = {key: value for key, value in asdict(options).items() if key not in _NOT_EXPORTED}
     return {
         "problem": loaded.run.problem.full_name,
@@ -96,14 +94,15 @@ def describe(
         "checkpoints": [Path(prefix).name for prefix in loaded.checkpoints],
         "weights": weight_type,
         "decoding": decoding,
-        "signatures": sorted(signatures),
         "vocabulary_sizes": {side: encoder.vocab_size for side, encoder in loaded.encoders.items()},
     }
 
 
-def translate(model: ServingModel, sources: Sequence[str], batch_size: int = 32) -> list[str]:
-    """The best output of each sentence, as the served model gives it."""
-    function = model.signatures()["serving_default"]
+def translate(
+    signatures: Mapping[str, Any], sources: Sequence[str], batch_size: int = 32
+) -> list[str]:
+    """The best output of each sentence, as the served model with these signatures gives it."""
+    function = signatures["serving_default"]
     order = sorted(range(len(sources)), key=lambda place: len(sources[place]))
     found = [""] * len(sources)
     for start in range(0, len(order), batch_size):
@@ -112,11 +111,6 @@ def translate(model: ServingModel, sources: Sequence[str], batch_size: int = 32)
         for place, text in zip(places, outputs.numpy(), strict=True):
             found[place] = text.decode("utf-8")
     return found
-
-
-def folder_bytes(folder: str | os.PathLike[str]) -> int:
-    """Size of all files of a folder."""
-    return sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
 
 
 def _try(folder: Path) -> None:

@@ -210,5 +210,13 @@ class ServingModel:
             if options.beam_size == 1:
                 return greedy(step, cache, batch, limits, constraint)
             return beam_search(
-                step, cache, batch, options.beam_size, options.alpha, limits, outputs, constraint
+                step,
+                cache,
+                batch,
+                options.beam_size,
+                options.alpha,
+                limits,
+                outputs,
+                constraint,
+                ends_within=options.ends_within,
             )

@@ -69,3 +69,8 @@ def written_whole(export_dir: str | os.PathLike[str]) -> Iterator[Path]:
         raise UserError(f"{path} cannot be written: {error.strerror or error}") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def folder_bytes(folder: str | os.PathLike[str]) -> int:
+    """Size of all files of a folder."""
+    return sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())

@@ -66,6 +66,12 @@ class StoredWeights:
         stored = [*self.variables_by_name.values(), *self.factors_by_name.values()]
         return sum(each.shape.num_elements() * each.dtype.size for each in stored)
 
+    @property
+    def float32_bytes(self) -> int:
+        """Size of all weights in float32."""
+        shapes = [each.shape for each in self.variables_by_name.values()]
+        return sum(shape.num_elements() * tf.float32.size for shape in shapes)
+
     def replacements(self) -> list[tuple[keras.Variable, tf.Tensor]]:
         """Each of the model's own variables with the value to compute with in its place.
 

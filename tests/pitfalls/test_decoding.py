@@ -20,7 +20,7 @@ VOCABULARY = GOLDEN / "data_pipeline" / "data" / "vocab.oracle_toy_ende.256.subw
 
 @pytest.fixture(scope="module")
 def translator():
-    run = GOLDEN / "decoding" / "trainer_run"
+    run = GOLDEN / "t2t_trainer_run"
     return Translator.load(run, vocab_file=str(VOCABULARY))
 
 

@@ -23,7 +23,7 @@ from keras_transformer.decoding.search_graph import SearchGraph
 from keras_transformer.decoding.translator import Translator
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-RUN = GOLDEN / "decoding" / "trainer_run"
+RUN = GOLDEN / "t2t_trainer_run"
 DATA = GOLDEN / "data_pipeline" / "data"
 VOCABULARY = DATA / "vocab.oracle_toy_ende.256.subwords"
 INPUT = RUN / "decode_input.txt"
@@ -201,6 +201,52 @@ def test_a_stopped_decode_goes_on_where_it_stood(tmp_path, monkeypatch, caplog):
     assert sorted(os.listdir(tmp_path)) == ["in", "out", "whole"]
 
 
+@pytest.mark.parametrize("stopped_after", [1, 3, 5])
+def test_a_stopped_decode_under_the_limit_of_the_batch_goes_on(
+    tmp_path, monkeypatch, stopped_after
+):
+    lines = INPUT.read_text().splitlines(keepends=True)
+    lines[3:3] = ["\n", "  \n"]
+    source, target, whole = (tmp_path / name for name in ("in", "out", "whole"))
+    source.write_text("".join(lines))
+    flags = [f"--decode_from_file={source}", "--batch_size=3", "--length_limit=batch"]
+    decode(*flags, f"--decode_to_file={whole}")
+    answers = {line["line"]: line["text"] for line in _in_memory(lines, batch_size=3)}
+    assert whole.read_text().splitlines() == [answers[n + 1] for n in range(len(lines))]
+
+    search, decoded = SearchGraph.search, []
+
+    def dies(self, inputs, *args, **kwargs):
+        if len(decoded) == stopped_after:
+            raise KeyboardInterrupt
+        decoded.append(len(inputs))
+        return search(self, inputs, *args, **kwargs)
+
+    monkeypatch.setattr(decode_file, "BATCHES_OF_A_WINDOW", 1)
+    monkeypatch.setattr(SearchGraph, "search", dies)
+    assert main([*MODEL, *flags, f"--decode_to_file={target}"]) == 130
+    partial = tmp_path / "out.partial"
+    # A kill in the middle of a write leaves part of a batch, and part of a line.
+    kept = partial.read_text().splitlines(keepends=True)
+    assert len(kept) == 3 * stopped_after
+    partial.write_text("".join(kept[:-1]) + kept[-1][:2])
+
+    decoded.clear()
+    stopped_after = -1
+    decode(*flags, f"--decode_to_file={target}")
+    assert target.read_text() == whole.read_text()
+    assert sum(decoded) == len(lines) - 2 - (len(kept) - 3)  # the batch cut off is done again
+    assert sorted(os.listdir(tmp_path)) == ["in", "out", "whole"]
+
+
+def _in_memory(lines, **options):
+    translator = Translator.load(RUN, vocab_file=str(VOCABULARY))
+    found = translator.translate(
+        [each.rstrip("\n") for each in lines], length_limit="batch", **options
+    )
+    return [{"line": number, "text": each.text} for number, each in enumerate(found, start=1)]
+
+
 @pytest.mark.parametrize("change", ["input", "alpha"])
 def test_a_partial_file_of_something_else_is_not_continued(tmp_path, monkeypatch, capsys, change):
     lines = INPUT.read_text().splitlines(keepends=True)
@@ -243,11 +289,12 @@ def test_two_writers_of_one_file(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_killed_decode_of_2000_lines(tmp_path):
+@pytest.mark.parametrize("limit", [[], ["--length_limit=batch"]], ids=["sentence", "batch"])
+def test_killed_decode_of_2000_lines(tmp_path, limit):
     lines = INPUT.read_text().splitlines(keepends=True)
     source, target, whole = (tmp_path / name for name in ("in", "out", "whole"))
     source.write_text("".join((lines * 120)[:2000]))
-    flags = [*MODEL, f"--decode_from_file={source}", "--extra_length=8"]
+    flags = [*MODEL, f"--decode_from_file={source}", "--extra_length=8", *limit]
     assert main([*flags, f"--decode_to_file={whole}"]) == 0
     command = [sys.executable, "-m", "keras_transformer.cli.decoder", *flags]
     command.append(f"--decode_to_file={target}")
@@ -265,10 +312,10 @@ def test_killed_decode_of_2000_lines(tmp_path):
     assert target.read_text() == whole.read_text()
 
 
-@pytest.fixture
-def own_run(tmp_path):
-    """The same run with its problem: a data set can be decoded."""
-    package = tmp_path / "oracle_toy"
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    """A user's folder, imported once."""
+    package = tmp_path_factory.mktemp("user") / "oracle_toy"
     package.mkdir()
     (package / "__init__.py").write_text(
         "from keras_transformer import Text2TextProblem, register_problem\n"
@@ -276,6 +323,12 @@ def own_run(tmp_path):
         "class OracleToyEnde(Text2TextProblem):\n"
         "    approx_vocab_size = 256\n"
     )
+    return package
+
+
+@pytest.fixture
+def own_run(tmp_path, package):
+    """The same run with its problem: a data set can be decoded."""
     run = tmp_path / "run"
     shutil.copytree(RUN, run)
     return [
@@ -284,6 +337,21 @@ def own_run(tmp_path):
         "--problem=oracle_toy_ende",
         f"--data_dir={DATA}",
     ]
+
+
+def test_the_test_set_instead_of_the_dev_set(own_run, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(DATA, data)
+    (data / "oracle_toy_ende-train-00000-of-00004").rename(
+        data / "oracle_toy_ende-test-00000-of-00001"
+    )
+    flags = ["--decode_hparams=num_samples=4,beam_size=1", "--extra_length=3"]
+    assert main([*own_run[:-1], f"--data_dir={data}", "--eval_use_test_set", *flags]) == 0
+    base = tmp_path / "run" / "test.transformer.own.oracle_toy_ende.beam1.alpha0.6"
+    pairs = json.loads((GOLDEN / "data_pipeline" / "source_pairs.json").read_text())
+    inputs = Path(f"{base}.inputs").read_text().splitlines()
+    assert len(inputs) == 4 and set(inputs) <= {pair[0] for pair in pairs["train"]}
+    assert Path(f"{base}.decodes").read_text().count("\n") == 4
 
 
 def test_a_data_set_and_the_sweep(own_run, tmp_path, capsys):

@@ -80,7 +80,8 @@ def run_bare(python: Path, *arguments: str, **options) -> str:
 
 @pytest.mark.slow
 def test_the_model_answers_without_this_project_and_as_kt_decoder_does(bare_python, tmp_path):
-    lines = [*sentences(200), "", "  \u3000 ", "naïve 日本 \u2028 <pad> \\u0;"]
+    lines = [*sentences(500), *sentences(500, split="dev"), "", "  \u3000 "]
+    lines.append("naïve 日本 \u2028 <pad> \\u0;")
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_text("".join(f"{line}\n" for line in lines), "utf-8", newline="\n")
     flags = [*MODEL_FLAGS, *SEARCH_FLAGS, f"--decode_from_file={source}"]
@@ -161,11 +162,37 @@ def test_smaller_weights_print_what_they_cost(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == str(folder)
     assert lines[1].split() == ["weights", "int8", "0.1", "MB,", "float32", "0.2", "MB"]
-    assert lines[3].startswith("BLEU      int8 ") and "20 sentences" in lines[3]
+    assert lines[3].startswith("BLEU      SavedModel int8 ") and "20 sentences" in lines[3]
+    assert ", kt-decoder " in lines[3]
     assert lines[4].startswith("the same  ") and lines[4].endswith(" of 20 outputs")
     about = json.loads((folder / "assets.extra" / "export.json").read_text("utf-8"))
     assert about["weights"] == "int8" and about["decoding"]["extra_length"] == 20
     assert (folder / "assets" / "vocab.shared.subwords").is_file()
+
+
+@pytest.mark.slow
+def test_ctranslate2_as_json_beside_kt_decoder(tmp_path, capsys):
+    source, reference = tmp_path / "source", tmp_path / "reference"
+    lines = [*sentences(19), "  "]
+    source.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    reference.write_text("".join(f"{line}\n" for line in sentences(20, "de")), "utf-8")
+    folder = tmp_path / "model"
+    files = [f"--source={source}", f"--reference={reference}", f"--export_dir={folder}"]
+    search = [*SEARCH_FLAGS, "--alpha=0", "--ending_rule=ctranslate2"]
+    assert main([*MODEL_FLAGS, *search, *files, "--format=ctranslate2", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["export_dir"], report["format"]) == (str(folder), "ctranslate2")
+    assert report["folder_bytes"] == sum(file.stat().st_size for file in folder.iterdir())
+    bleu = report["bleu"]
+    assert bleu["same_outputs"] == bleu["sentences"] == 20
+    assert bleu["exported"] == bleu["kt_decoder"] and bleu["change"] == 0
+    about = json.loads((folder / "export.json").read_text("utf-8"))
+    assert about["translate_batch"] == {
+        "beam_size": 4,
+        "length_penalty": 0.0,
+        "min_decoding_length": 0,
+    }
+    assert about["decoding"]["ending_rule"] == "ctranslate2"
 
 
 @pytest.mark.parametrize(

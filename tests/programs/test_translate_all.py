@@ -11,7 +11,7 @@ import pytest
 from keras_transformer.cli.translate_all import main
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-RUN = GOLDEN / "decoding" / "trainer_run"
+RUN = GOLDEN / "t2t_trainer_run"
 VOCABULARY = GOLDEN / "data_pipeline" / "data" / "vocab.oracle_toy_ende.256.subwords"
 
 

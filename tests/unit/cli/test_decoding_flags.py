@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from keras_transformer.cli.decoding_flags import (
+    _check_against_run,
     add_model_flags,
     add_parsing_flags,
     add_search_flags,
@@ -58,3 +60,13 @@ def test_settings_of_trees(parsing_run):
     assert read(parsing_settings, parsing_run) == {}
     given = read(parsing_settings, parsing_run, "--parse_format=json", "--raw_input")
     assert given == {"parse_format": "json", "raw_input": True}
+
+
+def test_a_target_space_that_is_not_the_runs_is_refused(capsys):
+    program = Program("kt-test", "test")
+    add_model_flags(program)
+    run = SimpleNamespace(path="runs/ende", target_space_id=8, hparams_set=None)
+    check = program.main(lambda flags: _check_against_run(flags, SimpleNamespace(run=run)))
+    assert check(["--target_space_id=8"]) == 0
+    assert check(["--target_space_id=9999"]) == 2
+    assert "--target_space_id says 9999, but the model in runs/ende was" in capsys.readouterr().err

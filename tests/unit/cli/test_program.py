@@ -60,14 +60,33 @@ def test_help_into_a_full_disk_ends_with_a_message(monkeypatch, capsys):
 def test_a_shard_cut_off_ends_with_a_message(tmp_path, capsys):
     import tensorflow as tf
 
-    shard = tmp_path / "shard"
+    shard = tmp_path / "a_problem-train-00001-of-00002"
+    whole = tmp_path / "a_problem-train-00000-of-00002"
+    with tf.io.TFRecordWriter(str(whole)) as writer:
+        writer.write(b"a record")
     with tf.io.TFRecordWriter(str(shard)) as writer:
         writer.write(b"a record")
     shard.write_bytes(shard.read_bytes()[:-5])
 
-    assert _program(lambda flags: print(list(tf.data.TFRecordDataset(str(shard)))))([]) == 2
+    def read(flags):
+        for _ in tf.data.TFRecordDataset([str(whole), str(shard)]):
+            pass
+
+    assert _program(read)([]) == 2
     message = capsys.readouterr().err
-    assert "cut off or damaged" in message and "Traceback" not in message
+    assert "a file of the data is cut off or damaged" in message and "Traceback" not in message
+
+    program = Program("kt-test", "a program of the tests")
+    program.string("data_dir", None, "where shards are")
+    assert program.main(read)([f"--data_dir={tmp_path}"]) == 2
+    assert f"kt-test: {shard} is cut off or damaged" in capsys.readouterr().err
+
+
+def test_a_missing_folder_is_a_users_mistake_and_a_file_that_has_gone_is_not(tmp_path, capsys):
+    assert _program(lambda flags: (tmp_path / "none" / "file").touch())([]) == 2
+    assert "make the folder that holds it" in capsys.readouterr().err
+    with pytest.raises(FileNotFoundError):
+        _program(lambda flags: (tmp_path / "gone").read_text())([])
 
 
 def test_nan_is_no_value_of_a_flag(capsys):

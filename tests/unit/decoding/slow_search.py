@@ -16,9 +16,17 @@ END = 1
 
 
 def slow_search(
-    model: FunctionModel, sentence: int, beam_size: int, alpha: float, decode_length: int
+    model: FunctionModel,
+    sentence: int,
+    beam_size: int,
+    alpha: float,
+    decode_length: int,
+    as_ctranslate2: bool = False,
 ) -> list[tuple[Prefix, float]]:
-    """The finished hypotheses, best first, or the unfinished ones if none finished."""
+    """The finished hypotheses, best first, or the unfinished ones if none finished.
+
+    CTranslate2 lets the first `beam_size` candidates of a step finish, all of them at the limit.
+    """
     alive: list[tuple[Prefix, float]] = [((), 0.0)]
     finished: list[tuple[Prefix, float]] = []
     for step in range(decode_length):
@@ -34,7 +42,9 @@ def slow_search(
         candidates.sort(key=lambda candidate: -candidate[1])  # stable: earlier beam, lower id
         best = candidates[: 2 * beam_size]
         alive = [candidate for candidate in best if candidate[0][-1] != END][:beam_size]
-        finished += [(ids, value / penalty) for ids, value in best if ids[-1] == END]
+        ending = best[:beam_size] if as_ctranslate2 else best
+        last = as_ctranslate2 and step == decode_length - 1
+        finished += [(ids, value / penalty) for ids, value in ending if ids[-1] == END or last]
         finished.sort(key=lambda candidate: -candidate[1])
         finished = finished[:beam_size]
     return finished or alive

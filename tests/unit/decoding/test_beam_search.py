@@ -76,14 +76,21 @@ def test_small_table_of_t2t(alpha, second, in_graph):
 @pytest.mark.parametrize("beam_size", [1, 2, 4, 7])
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.5])
 @pytest.mark.parametrize("end", [-2.0, 1.0])
-def test_equals_slow_search(beam_size, alpha, end):
+@pytest.mark.parametrize("as_ctranslate2", [False, True])
+def test_equals_slow_search(beam_size, alpha, end, as_ctranslate2):
     model = random_model(vocab_size=19, seed=beam_size, end=end)
     sentences = list(range(6))
     ids, scores = search(
-        model, sentences, beam_size=beam_size, alpha=alpha, decode_length=9, top_beams=beam_size
+        model,
+        sentences,
+        beam_size=beam_size,
+        alpha=alpha,
+        decode_length=9,
+        top_beams=beam_size,
+        ends_within=beam_size if as_ctranslate2 else None,
     )
     for sentence in sentences:
-        expected = slow_search(model, sentence, beam_size, alpha, 9)
+        expected = slow_search(model, sentence, beam_size, alpha, 9, as_ctranslate2)
         assert [cut(row) for row in ids[sentence]][: len(expected)] == [cut(e[0]) for e in expected]
         np.testing.assert_allclose(
             scores[sentence][: len(expected)], [e[1] for e in expected], atol=1e-4

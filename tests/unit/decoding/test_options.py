@@ -36,6 +36,8 @@ def test_decode_hparams_of_t2t():
         ("n_best=9", "n_best is 9, beam_size is 4"),
         ("temperature=0", "temperature is 0.0: it must be above 0"),
         ("max_input_size=1", "max_input_size is 1: give at least 2"),
+        ("min_length=51", "min_length is 51, extra_length is 50: outputs of short sentences"),
+        ("ending_rule=marian", "ending_rule is 'marian': give one of tensor2tensor, ctranslate2"),
         ("constrain=True,min_length=3", "min_length is 3, and outputs are held to a grammar"),
         ("length_limit=word", "length_limit is 'word': give one of sentence, batch"),
     ],

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.decoding.constraints import END_OF_SENTENCE
 from keras_transformer.decoding.search_graph import SearchGraph
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
@@ -101,14 +102,44 @@ def test_losses_are_means_per_subtoken():
         assert loss == pytest.approx(-log_probability / (len(ids) + 1), rel=1e-4)
 
 
+class Hasty:
+    """The small model, whose end of sentence is likelier; with -1e9 it never ends one."""
+
+    def __init__(self, bias):
+        self.model, self.bias = small_model(), bias
+
+    def start_decoding(self, inputs):
+        return self.model.start_decoding(inputs)
+
+    def step_function(self):
+        step = self.model.step_function()
+
+        def step_fn(ids, number, cache):
+            logits, cache = step(ids, number, cache)
+            ends = tf.range(logits.shape[-1]) == END_OF_SENTENCE
+            return logits + tf.where(ends, self.bias, 0.0), cache
+
+        return step_fn
+
+
 def test_own_limit_and_the_limit_of_the_batch():
     lines = ["a", "the stars and the moon and the sun and the garden and the house"]
     longest = len(small_encoder().encode(lines[1])) + 1
-    options = {"beam_size": 1, "extra_length": 2, "min_length": 500}
-    own = small_translator().translate(lines, **options)
+    translator = Translator([[Hasty(-1e9)]], small_encoder(), small_encoder())
+    options = {"beam_size": 1, "extra_length": 2}
+    own = translator.translate(lines, **options)
     assert [t.length for t in own] == [len(small_encoder().encode("a")) + 3, longest + 2]
-    batch = small_translator().translate(lines, length_limit="batch", **options)
+    batch = translator.translate(lines, length_limit="batch", **options)
     assert [t.length for t in batch] == [longest + 2, longest + 2]
+
+
+def test_least_length():
+    translator = Translator([[Hasty(5.0)]], small_encoder(), small_encoder())
+    options = {"beam_size": 3, "extra_length": 7}
+    free = translator.translate(sentences(6), **options)
+    assert min(len(t.ids) for t in free) < 7
+    found = translator.translate(sentences(6), min_length=7, **options)
+    assert all(len(t.ids) >= 7 for t in found)
 
 
 def test_long_line_is_decoded_alone_with_one_warning(caplog):
@@ -278,8 +309,10 @@ def test_learned_positions_bound_source_and_output(caplog):
     translator = Translator(
         [[model]], small_encoder(), small_encoder(), long_line=12, most_positions=12
     )
+    # The least length that is asked for gives way to the model's own limit.
+    options = {"beam_size": 2, "extra_length": 50, "min_length": 50}
     with caplog.at_level(logging.WARNING):
-        (translation,) = translator.translate([" ".join(WORDS)], beam_size=2, min_length=50)
+        (translation,) = translator.translate([" ".join(WORDS)], **options)
     assert translation.length == 12
     assert "more than the 12 allowed: it is cut" in caplog.text
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import sys
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
 from keras_transformer.export.graph_text import (
     WHITE_SPACE,
+    ByteGraphEncoder,
     TokenGraphEncoder,
     graph_encoder,
     one_line,
     strip,
 )
 from keras_transformer.text.byte_encoder import ByteTextEncoder
+from keras_transformer.text.number_encoder import NumberTextEncoder
 from keras_transformer.text.token_encoder import TokenTextEncoder
 from tests.unit.decoding.small_translator import small_encoder
 
@@ -46,7 +49,35 @@ def test_decoding_keeps_the_shape():
 
 def test_which_encoders_have_a_twin():
     assert graph_encoder(small_encoder()) is not None
-    assert graph_encoder(ByteTextEncoder()) is None
+    assert graph_encoder(ByteTextEncoder()) is not None
+    assert graph_encoder(NumberTextEncoder()) is not None
+    assert graph_encoder(object()) is None  # a user's own
+
+
+def test_bytes_to_ids_and_back():
+    encoder, graph = ByteTextEncoder(), ByteGraphEncoder()
+    assert graph.encode(tf.constant(TEXTS)).to_list() == [encoder.encode(t) for t in TEXTS]
+    rows = [[*encoder.encode("Häuser 日本"), 1, 70], [0, *encoder.encode("a\tb"), 0, 999, 1]]
+    longest = max(map(len, rows))
+    ids = [row + [0] * (longest - len(row)) for row in rows]
+    decoded = [text.decode() for text in graph.decode(tf.constant([ids])).numpy()[0]]
+    assert decoded == ["Häuser 日本", "a\tb"]
+
+
+def test_numbers_to_ids_and_back():
+    encoder, graph = NumberTextEncoder(), graph_encoder(NumberTextEncoder())
+    texts = ["0 7  12", "", " 3\u00a04 "]
+    assert graph.encode(tf.constant(texts)).to_list() == [encoder.encode(t) for t in texts]
+    found = graph.decode(tf.constant([[2, 9, 0, 14, 1], [1, 5, 5, 5, 5], [5, 6, 0, 0, 0]]))
+    assert [text.decode() for text in found.numpy()] == ["0 7 12", "", "3 4"]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="one"):
+        graph.encode(tf.constant(["one"]))
+
+
+def test_bytes_that_are_not_utf8_are_replaced_as_in_python():
+    ids = np.random.default_rng(1).integers(2, 258, size=(200, 12))
+    found = [text.decode() for text in ByteGraphEncoder().decode(tf.constant(ids)).numpy()]
+    assert found == [ByteTextEncoder().decode(row) for row in ids]
 
 
 def test_white_space_is_what_python_takes_for_it():

@@ -11,6 +11,7 @@ from keras_transformer.decoding.options import DecodeOptions
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
 from keras_transformer.export.serving_model import ServingModel
+from keras_transformer.model.transformer import Transformer
 from keras_transformer.text.byte_encoder import ByteTextEncoder
 from keras_transformer.text.trees_reading import parse_tree
 from tests.unit.decoding.small_translator import small_encoder, small_model
@@ -138,7 +139,10 @@ def test_the_signatures():
 
 
 def test_without_a_graph_for_the_text_there_are_ids():
-    encoders = {"inputs": ByteTextEncoder(), "targets": small_encoder()}
+    class OwnEncoder:
+        vocab_size = small_encoder().vocab_size
+
+    encoders = {"inputs": OwnEncoder(), "targets": small_encoder()}
     model = ServingModel([small_model()], encoders, DecodeOptions())
     assert not model.takes_text
     signatures = model.signatures()
@@ -146,6 +150,17 @@ def test_without_a_graph_for_the_text_there_are_ids():
     ids = tf.constant([[5, 1]])
     found = signatures["serving_default"](inputs=ids)["outputs"]
     np.testing.assert_array_equal(found, model.tokens(ids)["outputs"])
+
+
+def test_text_of_bytes():
+    encoder = ByteTextEncoder()
+    model = Transformer(
+        258, 258, hidden_size=8, filter_size=8, num_heads=1, encoder_layers=1, decoder_layers=1
+    )
+    options = DecodeOptions(extra_length=6)
+    wanted = Translator([[model]], encoder, encoder).translate(LINES, options)
+    served = ServingModel([model], {"inputs": encoder, "targets": encoder}, options)
+    assert text(served.best(tf.constant(LINES))["outputs"]) == [each.text for each in wanted]
 
 
 def test_samples_are_refused():
