@@ -18,17 +18,19 @@ from types import ModuleType
 from typing import Any
 
 LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
+SILENT = "3"
 
 
 def quiet_tensorflow() -> None:
     """Silences TensorFlow's start and its C++ warnings.
 
-    A user who sets TF_CPP_MIN_LOG_LEVEL gets what they asked for.
+    A user who sets TF_CPP_MIN_LOG_LEVEL gets what they asked for; 3 asks for silence, which
+    TensorFlow alone does not keep, and is what a program started by one of ours finds set.
     """
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-    if LOG_LEVEL in os.environ or "tensorflow" in sys.modules:
+    if os.environ.get(LOG_LEVEL, SILENT) != SILENT or "tensorflow" in sys.modules:
         return
-    os.environ[LOG_LEVEL] = "3"
+    os.environ[LOG_LEVEL] = SILENT
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     sys.meta_path.insert(0, _QuietFinder())
 
