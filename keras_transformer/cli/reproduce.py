@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from keras_transformer.cli.log import show_log
 from keras_transformer.cli.problem_flags import add_problem_flags, problem_options
 from keras_transformer.cli.program import Flags, Program
 from keras_transformer.errors import UserError
+
+if TYPE_CHECKING:
+    from keras_transformer.reproduce.results import Result
 
 program = Program(
     "kt-reproduce",
@@ -88,6 +92,7 @@ program.float(
     " for K80, K40, M40 and P100",
     0.0,
 )
+program.string("plot", None, "Table 3: image (.png, .svg) of the rows' distances to the base row")
 program.boolean("json", False, "print the table as one JSON object")
 add_problem_flags(program)
 program.alias("train_steps", "steps")
@@ -103,6 +108,8 @@ def run(flags: Flags) -> int:
             raise UserError(f"--{name} is not given (see kt-reproduce --help)")
     from keras_transformer import registry
 
+    if flags.plot:
+        _require_plot(flags)
     if flags.usr_dir:
         registry.import_usr_dir(flags.usr_dir)
     if "=" not in flags.hparams.split(",")[0] and flags.hparams:
@@ -147,6 +154,15 @@ def run(flags: Flags) -> int:
     return status
 
 
+def _require_plot(flags: Flags) -> None:
+    """Refuses before the rows are made what could not be drawn after it."""
+    from keras_transformer.plots.figure import new_figure
+
+    if flags.table != "3":
+        raise UserError("--plot draws Table 3: leave it out")
+    new_figure("--plot")
+
+
 def _join(flags: Flags) -> int:
     from keras_transformer.reproduce.results import collect
     from keras_transformer.reproduce.runner import write_table
@@ -168,9 +184,13 @@ def _show(flags: Flags, folder: Path) -> None:
     print(f"{folder}/table{flags.table}.md and .json", file=sys.stderr)
 
 
-def _print(flags: Flags, results: list) -> None:
+def _print(flags: Flags, results: list[Result]) -> None:
     from keras_transformer.reproduce import tables
 
+    if flags.plot:
+        from keras_transformer.reproduce.plot import plot
+
+        plot(results, flags.plot)
     print(json.dumps(tables.as_json(results)) if flags.json else tables.markdown(results), end="")
     if flags.json:
         print()

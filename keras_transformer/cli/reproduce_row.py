@@ -2,13 +2,15 @@
 
     python -m keras_transformer.cli.reproduce_row RUN_DIR
 
-A row that fails, or fills the memory, takes no other with it. The process ends with the one that
-started it: it listens to standard input, a pipe whose other end is gone then.
+A row that fails, or fills the memory, takes no other with it. Standard input is a pipe from the
+program that started it: a byte asks to save and leave, its end means that the program was killed,
+and this one leaves at once. Signals are for that program; here they are not heard.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -21,8 +23,10 @@ from keras_transformer.errors import UserError
 
 
 def run_row(row_dir: str) -> int:
-    """Exit status 0, 1 (diverged), 2 (a user's mistake), 130 or 143 (a signal; it was saved)."""
-    _end_with_the_parent()
+    """Exit status 0, 1 (diverged), 2 (a user's mistake), 143 (asked to leave; it was saved)."""
+    # Before any other thread is there, as threads inherit it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    threading.Thread(target=_listen, daemon=True).start()
     quiet_tensorflow()
     show_log()
     from keras_transformer.reproduce.row import do_row
@@ -38,16 +42,13 @@ def run_row(row_dir: str) -> int:
         return DIVERGED_STATUS
 
 
-def _end_with_the_parent() -> None:
-    """Leaves at once when the other end of standard input is gone; what is half-written is never
-    trusted."""
-
-    def listen() -> None:
-        while os.read(0, 1):
-            pass
-        os._exit(1)
-
-    threading.Thread(target=listen, daemon=True).start()
+def _listen() -> None:
+    """A byte becomes one SIGTERM, however many were sent besides."""
+    while os.read(0, 1):
+        os.kill(os.getpid(), signal.SIGTERM)  # waits, together with one that came before
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    os._exit(1)
 
 
 if __name__ == "__main__":

@@ -93,13 +93,13 @@ def _scored(plan: RowPlan) -> str:
             f"parsed: {plan.scored_lines:,} sentences of {plan.test_set}; the paper: section 23 of"
             " the WSJ"
         )
-    paper, sets = "newstest2013", _NEWSTEST2013
+    paper, sets = "newstest2013, 3,000", _NEWSTEST2013
     if plan.table == 2:
-        paper, sets = "newstest2014", _NEWSTEST2014
+        paper, sets = "newstest2014, 3,003", _NEWSTEST2014
     if plan.test_set in sets and not plan.max_lines:
         return ""
     what = f"the {plan.test_set} split" if plan.test_set in ("dev", "test") else plan.test_set
-    return f"decoded: {plan.scored_lines:,} sentences of {what}; the paper: {paper}, 3,000"
+    return f"decoded: {plan.scored_lines:,} sentences of {what}; the paper: {paper}"
 
 
 def _precision(result: dict[str, Any]) -> str:

@@ -30,7 +30,7 @@ def do_row(row_dir: Path) -> int:
     """Does what is left of a row.
 
     Returns:
-        The exit status: 0; 130 or 143 if a signal came and the training was saved.
+        The exit status: 0; 143 if a signal came and the training was saved.
 
     Raises:
         UserError: no plan, or whatever training and decoding refuse.

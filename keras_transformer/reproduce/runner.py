@@ -12,6 +12,7 @@ know nothing of each other, so they may be made on several machines and joined.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -132,14 +133,13 @@ class Runner:
         return whole
 
     def _do(self, row_dir: Path) -> int:
-        """The row in its own process; signals are handed on, so that it saves."""
+        """The row in its own process; if a signal comes, it is asked to save and leave."""
         environment = dict(os.environ, PYTHONPATH=os.pathsep.join(p or "." for p in sys.path))
         with Interruption() as interruption:
             process = subprocess.Popen(
                 [sys.executable, "-m", ROW_PROGRAM, str(row_dir)],
-                stdin=subprocess.PIPE,  # its end tells the row that this program was killed
+                stdin=subprocess.PIPE,
                 env=environment,
-                start_new_session=True,  # Ctrl-C comes from here alone, and once
             )
             handed_on = False
             try:
@@ -149,7 +149,7 @@ class Runner:
                         break
                     except subprocess.TimeoutExpired:
                         if interruption.requested and not handed_on:
-                            process.send_signal(interruption.signal_number or 0)
+                            _ask_to_save(process)
                             handed_on = True
             except BaseException:
                 process.kill()
@@ -164,6 +164,15 @@ class Runner:
 
     def _note(self, text: str) -> None:
         print(text, file=self._screen, flush=True)
+
+
+def _ask_to_save(process: subprocess.Popen[bytes]) -> None:
+    # By the pipe: a terminal or a batch system may send its signal to both processes, and a second
+    # one would end the row before it has saved.
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.write(b"s")
+        process.stdin.flush()
 
 
 def write_table(results: Sequence[Result], folder: Path) -> None:

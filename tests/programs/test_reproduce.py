@@ -145,18 +145,21 @@ def test_killed_and_started_again_it_ends_with_the_same_table(corpus, straight, 
 
 
 @pytest.mark.slow
-def test_a_signal_saves_and_the_same_command_goes_on(corpus, straight, tmp_path):
+def test_ctrl_c_saves_and_the_same_command_goes_on(corpus, straight, tmp_path):
+    """Sent to the whole process group, as a terminal does."""
     folder = tmp_path / "stopped"
     rows = [*two_rows(corpus, folder), "--rows=base"]
     command = [sys.executable, "-m", "keras_transformer.cli.reproduce", *rows]
-    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     base = folder / "base"
     while not (base.is_dir() and checkpoints.all_steps(base)):
         assert process.poll() is None
         time.sleep(0.02)
-    process.send_signal(signal.SIGTERM)
+    os.killpg(process.pid, signal.SIGINT)
     _, messages = process.communicate(timeout=120)
-    assert process.returncode == 143 and "the same command goes on" in messages
+    assert process.returncode == 130 and "the same command goes on" in messages
     assert not (folder / "table3.json").exists()
     assert log_of(base, "end")[0]["reason"] == "interrupted"
     assert main(rows) == 0
