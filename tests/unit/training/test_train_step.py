@@ -219,3 +219,42 @@ def test_float16_skips_overflow_and_halves_the_scale():
             break
     else:
         pytest.fail("the scale never became small enough")
+
+
+def test_with_xla_batches_share_shapes_and_the_loss_is_the_same():
+    # (inputs, targets) of unlike lengths: eight shapes as they come, three in buckets.
+    lengths = [(3, 5), (5, 3), (7, 6), (8, 12), (12, 9), (11, 2), (14, 15), (15, 14)]
+    losses = {}
+    for jit in (False, True):
+        hparams, model = small(layer_prepostprocess_dropout=0.0)
+        step = TrainStep(
+            model, hparams, tf.distribute.get_strategy(), jit=jit, jit_lengths=[7, 12, 16]
+        )
+        batches = [
+            {"inputs": batch_of(s - 1, 1)["inputs"], "targets": batch_of(1, t - 1)["targets"]}
+            for s, t in lengths
+        ]
+        results = [step([batch], number, 3e-3) for number, batch in enumerate(batches)]
+        losses[jit] = [float(result.loss) for result in results]
+        assert [float(r.target_tokens) for r in results] == [t + 2 for _, t in lengths]
+    assert step.compiled_shapes == [(2, 7, 7), (2, 12, 12), (2, 16, 16)]
+    assert losses[True][-1] < losses[True][0]
+    np.testing.assert_allclose(losses[True], losses[False], rtol=1e-4)
+
+
+def test_a_trial_leaves_weights_moments_and_noise_as_they_are():
+    def two_updates(tries):
+        hparams, model = small(layer_prepostprocess_dropout=0.3)
+        step = TrainStep(model, hparams, tf.distribute.get_strategy(), accumulate=2)
+        losses = []
+        for number in range(2):
+            if tries:
+                result = step.try_out(batch_of(12, 12, 12))
+                assert float(result.target_tokens) == 39 and float(result.gradient_norm) > 0
+            losses.append(float(step([batch_of(6, 4), batch_of(9)], number, 1e-3).loss))
+        return losses, {**weights_of(model), **{n: v.numpy() for n, v in step.state().items()}}
+
+    (losses, values), (expected_losses, expected) = two_updates(True), two_updates(False)
+    assert losses == expected_losses
+    for name, value in expected.items():
+        np.testing.assert_array_equal(values[name], value, err_msg=name)
