@@ -58,6 +58,18 @@ def measure(settings: Settings, folder: Path) -> Measure:
         )
         for number, dtype in enumerate(settings.dtypes)
     ]
+    for dtype in settings.dtypes:
+        # As kt-decoder does: see `keras_transformer.cli.frozen_weights`.
+        frozen = batches if dtype == "bfloat16" else {"batch 1": batches["batch 1"]}
+        contestants.append(
+            Contestant(
+                f"the same, frozen {dtype}",
+                "decoding.py",
+                {**job, "overrides": f"activation_dtype={dtype}", "batches": frozen},
+                product=model_products.name_of(dtype),
+                environment={"TF_ONEDNN_ASSUME_FROZEN_WEIGHTS": "1"},
+            )
+        )
     contestants += [
         Contestant(
             f"CTranslate2 {compute_type}",

@@ -93,17 +93,23 @@ class Outcome:
         return statistics.median(mine[figure] / theirs[figure] for mine, theirs in pairs)
 
 
+def environment_of(threads: int) -> dict[str, str]:
+    """The variables of a measured process."""
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(REPOSITORY)}
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        environment[name] = str(threads)
+    return environment | {"CUDA_VISIBLE_DEVICES": "-1", "TF_ENABLE_ONEDNN_OPTS": "1"}
+
+
 class Process:
     """A contestant's process."""
 
     def __init__(self, contestant: Contestant, job_file: Path, threads: int):
         assert contestant.python
-        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-        # A peer sees neither this project nor what this interpreter was told to import.
-        environment["PYTHONPATH"] = "" if contestant.is_peer else str(REPOSITORY)
-        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-            environment[name] = str(threads)
-        environment |= {"CUDA_VISIBLE_DEVICES": "-1", "TF_ENABLE_ONEDNN_OPTS": "1"}
+        environment = environment_of(threads)
+        if contestant.is_peer:
+            # It sees neither this project nor what this interpreter was told to import.
+            environment["PYTHONPATH"] = ""
         # Closed in `close`, with the process.
         self._said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(

@@ -15,6 +15,9 @@ Prints a table for each measure:
 - "time / plain": what an option of the trainer costs, CPU time of a token over the plain step's;
 - the highest resident memory of the process, and how many times the weights in float32 it is.
 
+`growth` compares nothing: it draws time and memory over the sizes of the work, see `growth.py`, and
+writes `growth.md` and `growth.png` beside the JSON.
+
 Everything, each round included, is written as JSON with the hardware and all versions.
 """
 
@@ -43,6 +46,8 @@ MEASURES: dict[str, Callable[[Settings, Path], Measure]] = {
     "layers": lambda settings, folder: layer_types.measure(settings),
     "variants": lambda settings, folder: step_variants.measure(settings),
 }
+GROWTH = "growth"
+ALL = [*MEASURES, GROWTH]
 
 
 def main() -> int:
@@ -56,20 +61,42 @@ def main() -> int:
     results: dict[str, Any] = {}
     for name in args.only:
         start = time.perf_counter()
-        with tempfile.TemporaryDirectory() as folder:
-            measure = MEASURES[name](settings, Path(folder))
-            try:
-                outcomes, left_out = compete(measure, rounds, args.threads, progress)
-            except ContestantError as error:
-                print(f"{name}: {error}", file=sys.stderr)
-                return 1
-        results[name] = report.as_json(measure, outcomes, left_out)
-        print("\n" + report.table(measure, outcomes, left_out))
+        try:
+            if name == GROWTH:
+                results[name] = grow(args)
+            else:
+                results[name] = contest(name, settings, rounds, args.threads)
+        except ContestantError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            return 1
         print(f"took {time.perf_counter() - start:.0f} s", flush=True)
         # Written after each measure: one that fails does not take the others with it.
         write(args.json, {**here, "rounds": rounds, "threads": args.threads, "measures": results})
     print(f"\nwritten: {args.json}")
     return 0
+
+
+def contest(name: str, settings: Settings, rounds: int, threads: int) -> dict[str, Any]:
+    """Runs one of `MEASURES` and prints its table."""
+    with tempfile.TemporaryDirectory() as folder:
+        measure = MEASURES[name](settings, Path(folder))
+        outcomes, left_out = compete(measure, rounds, threads, progress)
+    print("\n" + report.table(measure, outcomes, left_out))
+    return report.as_json(measure, outcomes, left_out)
+
+
+def grow(args: argparse.Namespace) -> dict[str, Any]:
+    """Measures the curves and writes them as tables and as a picture."""
+    from benchmarks import growth
+
+    results = growth.measure(args.quick, progress)
+    table = growth.as_markdown(results)
+    print("\n" + table)
+    folder = args.json.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "growth.md").write_text(table, encoding="utf-8")
+    growth.draw(results, folder / "growth.png")
+    return results
 
 
 def progress(text: str) -> None:
@@ -99,9 +126,7 @@ def arguments() -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "--only", type=names, default=list(MEASURES), help=f"of {', '.join(MEASURES)}; commas"
-    )
+    parser.add_argument("--only", type=names, default=ALL, help=f"of {', '.join(ALL)}; commas")
     parser.add_argument("--quick", action="store_true", help="small sizes, one round")
     parser.add_argument("--rounds", type=positive, help="turns of each contestant (3; quick: 1)")
     parser.add_argument("--threads", type=positive, default=1, help="of each process")
@@ -118,8 +143,8 @@ def arguments() -> argparse.Namespace:
 def names(text: str) -> list[str]:
     wanted = text.split(",")
     for name in wanted:
-        if name not in MEASURES:
-            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(MEASURES)}")
+        if name not in ALL:
+            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(ALL)}")
     return wanted
 
 

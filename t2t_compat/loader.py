@@ -117,14 +117,15 @@ def load_described(
     reader, layout, hp = described.reader, described.layout, described.hparams
     sizes = _vocab_sizes(layout, hp, vocab_sizes)
 
-    from keras_transformer.model.transformer import Transformer
+    from keras_transformer.model.transformer import Transformer, weights_to_be_loaded
 
-    model = Transformer.from_hparams(
-        hp,
-        source_vocab_size=sizes["inputs"],
-        target_vocab_size=sizes["targets"],
-        target_space_id=described.target_space_id,
-    )
+    with weights_to_be_loaded():
+        model = Transformer.from_hparams(
+            hp,
+            source_vocab_size=sizes["inputs"],
+            target_vocab_size=sizes["targets"],
+            target_space_id=described.target_space_id,
+        )
     weights = model.named_weights()
     sources = weight_sources(layout)
     shapes = {name: tuple(variable.shape) for name, variable in weights.items()}

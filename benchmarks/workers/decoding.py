@@ -23,7 +23,7 @@ def prepare(job: dict[str, Any]) -> tuple[Callable[[], Any], dict[str, str]]:
     model = kt.Transformer.from_hparams(hp, job["vocab_size"], job["vocab_size"])
     if job.get("ctranslate2_dir"):
         save_for_ctranslate2(model, Path(job["ctranslate2_dir"]), job["vocab_size"])
-    graph = SearchGraph([model])
+    graph = SearchGraph([model], keeps_weights=True)
     # No end of sentence before the last step, so that all do the same work.
     options = DecodeOptions(beam_size=job["beam_size"], min_length=job["length"] - 1)
 

@@ -109,9 +109,12 @@ def run(flags: Flags) -> int | None:
     loaded.run.problem.set_decode_settings(**parsing_settings(flags))
     hparams = decode_hparams(flags, loaded.run.problem.decode_defaults)
 
+    from keras_transformer.cli.frozen_weights import freeze_weights
     from keras_transformer.decoding import decode_file
     from keras_transformer.decoding.translator import Translator
 
+    alone = job == "decode_interactive" or (not job and sys.stdin.isatty())
+    freeze_weights(loaded.run.hparams.activation_dtype, 1 if alone else hparams.options.batch_size)
     translator = Translator.of_loaded(loaded)
     if job == "decode_from_file":
         target = _target(flags, hparams, loaded, flags.decode_from_file)

@@ -52,7 +52,7 @@ from keras_transformer.decoding.constraints import (
     start_memory,
 )
 from keras_transformer.decoding.sampling import greedy, sample
-from keras_transformer.decoding.top_candidates import top_candidates
+from keras_transformer.decoding.top_candidates import log_normaliser, top_candidates
 
 __all__ = ["INFINITY", "beam_search", "greedy", "length_penalty", "sample", "sweep_alpha"]
 
@@ -204,7 +204,7 @@ def _search(
     def take_step(step: Any, done: Any, rows: _Rows, answers: Answers) -> Any:
         logits, step_cache = step_fn(rows.last_ids, step, rows.cache)
         logits = tf.cast(logits, tf.float32)
-        log_norm = tf.reduce_logsumexp(logits, axis=-1, keepdims=True)
+        log_norm = log_normaliser(logits)[:, :, tf.newaxis]
         if constrain is not None:
             logits = constrain(logits, rows.alive_ids, rows.place, step)
         logits, memory = follow(follower, logits, rows.memory, rows.last_ids, rows.place, step)

@@ -27,12 +27,21 @@ def start(models: Sequence[Any], inputs: Any) -> Any:
     return {part: [cache[part] for cache in caches] for part in ("memory", "self")}
 
 
-def step_function(models: Sequence[Any]) -> Callable[[Any, Any, Any], tuple[Any, Any]]:
+def step_function(
+    models: Sequence[Any], weights: Sequence[Any] | None = None
+) -> Callable[[Any, Any, Any], tuple[Any, Any]]:
     """Step function over the cache of `start`: logits are log-probabilities of the mean.
 
     To be made outside the decoding loop, in the function that holds it.
+
+    Args:
+        models: as for `start`.
+        weights: what `step_weights` of each model gave, for models that do not change.
     """
-    steps = [model.step_function() for model in models]
+    if weights is None:
+        steps = [model.step_function() for model in models]
+    else:
+        steps = [model.step_function(own) for model, own in zip(models, weights, strict=True)]
     if len(models) == 1:
         return steps[0]
 

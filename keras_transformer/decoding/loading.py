@@ -125,14 +125,15 @@ def _load_model(run: RunDir, encoders: Mapping[str, Any], prefix: str) -> Any:
         return registry.t2t_compat().load_model(
             prefix, run.hparams, target_space_id=run.target_space_id, vocab_sizes=sizes
         )
-    from keras_transformer.model.transformer import Transformer
+    from keras_transformer.model.transformer import Transformer, weights_to_be_loaded
     from keras_transformer.training import checkpoints
 
-    model = Transformer.from_hparams(
-        run.hparams,
-        source_vocab_size=sizes["inputs"],
-        target_vocab_size=sizes["targets"],
-        target_space_id=run.target_space_id,
-    )
+    with weights_to_be_loaded():
+        model = Transformer.from_hparams(
+            run.hparams,
+            source_vocab_size=sizes["inputs"],
+            target_vocab_size=sizes["targets"],
+            target_space_id=run.target_space_id,
+        )
     checkpoints.load_weights(model, prefix)
     return model

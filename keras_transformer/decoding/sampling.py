@@ -32,6 +32,7 @@ from keras_transformer.decoding.constraints import (
     follow,
     start_memory,
 )
+from keras_transformer.decoding.top_candidates import log_normaliser
 
 StepFunction = Callable[[Any, Any, Any], tuple[Any, Any]]
 
@@ -159,7 +160,7 @@ def _one_by_one(
     def take_step(step: Any, done: Any, rows: _Rows, answers: Answers) -> Any:
         logits, step_cache = step_fn(rows.last_ids, step, rows.cache)
         logits = tf.cast(logits, tf.float32)
-        log_norm = tf.reduce_logsumexp(logits, axis=-1)
+        log_norm = log_normaliser(logits)
         free = logits
         if constrain is not None:
             free = constrain(logits, rows.ids, rows.place, step)

@@ -1,4 +1,4 @@
-"""The largest entries of long rows, without a heap over every entry.
+"""The largest entries of long rows and the sum of all, in few passes over every entry.
 
 A vocabulary has tens of thousands of entries and a search wants eight of them. The k largest
 entries of a row lie in the k blocks whose maxima are largest, so two short `top_k` calls and one
@@ -63,3 +63,13 @@ def top_candidates(values: Any, k: int) -> tuple[Any, Any]:
         tf.ensure_shape(tf.reshape(top.values, shape), static),
         tf.ensure_shape(tf.reshape(indices, shape), static),
     )
+
+
+def log_normaliser(logits: Any) -> Any:
+    """log Σ exp(logits) over the last axis: float32 [...] of float32 [..., V].
+
+    The probability of the likeliest entry is exp(its logit) over that sum. TensorFlow makes a
+    softmax in one pass and a sum of exponentials in four, each through memory.
+    """
+    likeliest = tf.reduce_max(tf.nn.softmax(logits), axis=-1)
+    return tf.reduce_max(logits, axis=-1) - tf.math.log(likeliest)

@@ -56,6 +56,7 @@ class Translator:
         most_positions: rows of a learned position table, the most subtokens of a source or an
             output; None if the model has no such limit.
         devices: one for each of `models`; None leaves the place to TensorFlow.
+        keeps_weights: the models do not change any more, see `SearchGraph`.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Translator:
         long_line: int = 256,
         most_positions: int | None = None,
         devices: Sequence[str | None] = (None,),
+        keeps_weights: bool = False,
     ) -> None:
         self.models = [list(replica) for replica in models]
         self.source_encoder = source_encoder
@@ -75,7 +77,7 @@ class Translator:
         self.long_line = long_line
         self.most_positions = most_positions
         self._graphs = [
-            SearchGraph(replica, device)
+            SearchGraph(replica, device, keeps_weights=keeps_weights)
             for replica, device in zip(self.models, devices, strict=True)
         ]
         self._text_side = TextSide(
@@ -138,6 +140,7 @@ class Translator:
             long_line=hp.max_length or hp.batch_size,
             most_positions=hp.max_length if hp.pos == "emb" else None,
             devices=parts.devices,
+            keeps_weights=True,
         )
 
     @overload

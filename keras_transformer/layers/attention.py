@@ -8,14 +8,23 @@ a and c the total widths of keys and of values; K beams and L cached positions i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from keras_transformer.layers.dropout import Dropout
-from keras_transformer.layers.linear import Linear, Shape, multiply_rows, restore_rows
+from keras_transformer.layers.linear import (
+    Linear,
+    Shape,
+    multiply_rows,
+    no_bias,
+    ready_bias,
+    restore_rows,
+)
 from keras_transformer.layers.neighbourhood import Neighbourhood
+from keras_transformer.layers.ready_weights import ready
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -178,30 +187,33 @@ class MultiHeadAttention(keras.layers.Layer):
             ),
         }
 
-    def joined_kernels(self) -> tf.Tensor:
-        """Query, key and value kernels side by side, [d, 2a + c], in the compute dtype."""
-        return self._join(self.query, self.key, self.value)
+    def step_weights(self, joined: bool) -> dict[str, tf.Tensor]:
+        """The weights of `attend_next` (`joined`) or `attend_projected`, for `ready_weights`."""
+        if not joined:
+            return {**self.query.step_weights(), **self.output_linear.step_weights()}
+        linears = (self.query, self.key, self.value)
+        path = self._joined_path(linears)
+        weights = {path: self._join(linears), **self.output_linear.step_weights()}
+        if not self.use_bias:
+            weights |= no_bias(path, sum(each.units for each in linears), self.compute_dtype)
+        return weights
 
     def attend_next(
         self,
         inputs: tf.Tensor,
         cache: dict[str, tf.Tensor],
-        joined_kernels: tf.Tensor | None = None,
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """Self-attention of the next position of each beam to itself and all before it.
 
         Args:
           inputs: [B, K, d].
           cache: keys [B, K, H, L, a/H] and values [B, K, H, L, c/H] of the positions before.
-          joined_kernels: what `joined_kernels` gave, if it is at hand.
 
         Returns:
           [B, K, d], and the cache grown to L + 1.
         """
         inputs = tf.cast(inputs, self.compute_dtype)
-        query, key, value = self._project(
-            inputs, self.query, self.key, self.value, kernels=joined_kernels
-        )
+        query, key, value = self._project(inputs, self.query, self.key, self.value)
         cache = {
             "keys": self._grow(cache["keys"], key),
             "values": self._grow(cache["values"], value),
@@ -211,17 +223,22 @@ class MultiHeadAttention(keras.layers.Layer):
         rows = tf.reshape(outputs, [-1, self.value_width])
         return restore_rows(self.output_linear(rows), inputs), cache
 
-    def _join(self, *linears: Linear) -> tf.Tensor:
+    def _join(self, linears: Sequence[Linear]) -> tf.Tensor:
+        """Kernels side by side, in the compute dtype."""
         return tf.cast(tf.concat([each.kernel for each in linears], axis=1), self.compute_dtype)
 
-    def _project(
-        self, inputs: tf.Tensor, *linears: Linear, kernels: tf.Tensor | None = None
-    ) -> list[tf.Tensor]:
+    def _joined_path(self, linears: Sequence[Linear]) -> str:
+        return "+".join(each.kernel.path for each in linears)
+
+    def _project(self, inputs: tf.Tensor, *linears: Linear) -> list[tf.Tensor]:
         """The projections of the same rows as one product."""
-        outputs = multiply_rows(inputs, self._join(*linears) if kernels is None else kernels)
+        path = self._joined_path(linears)
+        kernels = ready(path)
         if self.use_bias:
             bias = tf.concat([each.bias for each in linears], axis=0)
-            outputs = tf.nn.bias_add(outputs, tf.cast(bias, outputs.dtype))
+        else:
+            bias = ready_bias(path)
+        outputs = multiply_rows(inputs, self._join(linears) if kernels is None else kernels, bias)
         return tf.split(outputs, [each.units for each in linears], axis=-1)
 
     def _split_heads(self, inputs: tf.Tensor) -> tf.Tensor:

@@ -7,8 +7,15 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_transformer.layers.linear import multiply_rows, restore_rows, scaled_uniform
+from keras_transformer.layers.initial_values import normal, scaled_uniform
+from keras_transformer.layers.linear import (
+    multiply_rows,
+    no_bias,
+    ready_bias,
+    restore_rows,
+)
 from keras_transformer.layers.lookup import lookup_rows
+from keras_transformer.layers.ready_weights import ready
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -42,7 +49,7 @@ class Embedding(keras.layers.Layer):
         self.table = self.add_weight(
             name="weights",
             shape=(self.vocab_size, self.width),
-            initializer=keras.initializers.RandomNormal(stddev=self.width**-0.5),
+            initializer=normal(self.width**-0.5),
             autocast=False,
         )
 
@@ -56,27 +63,32 @@ class Embedding(keras.layers.Layer):
     def compute_mask(self, inputs: tf.Tensor, previous_mask: Any = None) -> tf.Tensor:
         return keras.ops.not_equal(inputs, 0)
 
-    def logits(self, inputs: tf.Tensor, kernel: tf.Tensor | None = None) -> tf.Tensor:
+    def logits(self, inputs: tf.Tensor) -> tf.Tensor:
         """`inputs` [..., d] against every row: float32 [..., V].
 
-        Args:
-          inputs: float [..., d]; the product is made in its dtype.
-          kernel: what `logits_kernel` gave, if it is at hand.
+        The product is made in the dtype of `inputs`.
         """
+        kernel = ready(self._kernel_path)
         if kernel is not None:
-            logits = multiply_rows(inputs, kernel)
+            logits = multiply_rows(inputs, kernel, ready_bias(self._kernel_path))
         else:
             rows = tf.reshape(inputs, [-1, self.width])
             table = tf.cast(self.table, inputs.dtype)
             logits = restore_rows(tf.matmul(rows, table, transpose_b=True), inputs)
         return tf.cast(logits, tf.float32)
 
-    def logits_kernel(self, dtype: Any) -> tf.Tensor:
-        """The table turned round, [d, V], in `dtype`.
+    def step_weights(self) -> dict[str, tf.Tensor]:
+        """The table for `logits` within `ready_weights`: turned round, [d, V].
 
         A step of decoding has few rows, and their product with it takes a third less time.
         """
-        return tf.transpose(tf.cast(self.table, dtype))
+        dtype = self.compute_dtype
+        kernel = tf.transpose(tf.cast(self.table, dtype))
+        return {self._kernel_path: kernel, **no_bias(self._kernel_path, self.vocab_size, dtype)}
+
+    @property
+    def _kernel_path(self) -> str:
+        return f"{self.table.path}/transposed"
 
     def get_config(self) -> dict[str, Any]:
         return {

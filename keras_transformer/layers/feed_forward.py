@@ -71,6 +71,10 @@ class FeedForward(keras.layers.Layer):
             outputs *= tf.cast(keep, outputs.dtype)[..., tf.newaxis]
         return outputs
 
+    def step_weights(self) -> dict[str, tf.Tensor]:
+        """Its weights for `ready_weights`."""
+        return {**self.hidden.step_weights(), **self.output_linear.step_weights()}
+
     def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),

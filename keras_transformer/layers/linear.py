@@ -7,30 +7,26 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_transformer.layers.initial_values import scaled_uniform
+from keras_transformer.layers.ready_weights import read, ready, weights_are_frozen
+
 # Keras's shapes: None is an axis whose size is not known yet; the last one always is.
 Shape = tuple[Any, ...]
 
 
-def scaled_uniform(gain: float = 1.0) -> keras.initializers.Initializer:
-    """T2T's default initializer, `uniform_unit_scaling` with fan_avg.
-
-    Uniform in ±sqrt(3 · gain / ((fan_in + fan_out) / 2)); 512 × 512 gives ±0.0765466.
-    """
-    return keras.initializers.VarianceScaling(scale=gain, mode="fan_avg", distribution="uniform")
-
-
-def multiply_rows(inputs: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
-    """`inputs` [..., d] times `kernel` [d, e] as one product of matrices, [..., e].
+def multiply_rows(inputs: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor | None = None) -> tf.Tensor:
+    """`inputs` [..., d] times `kernel` [d, e], plus `bias` [e], as one product: [..., e].
 
     The leading axes are flattened first: one large two-dimensional product runs up to a quarter
     faster on a CPU than a batched one, and never slower elsewhere. `kernel` is cast to the dtype
     of `inputs`.
     """
-    kernel = tf.cast(kernel, inputs.dtype)
-    if inputs.shape.rank == 2:
-        return tf.matmul(inputs, kernel)
-    rows = tf.reshape(inputs, [-1, inputs.shape[-1]])
-    return restore_rows(tf.matmul(rows, kernel), inputs)
+    rows = inputs if inputs.shape.rank == 2 else tf.reshape(inputs, [-1, inputs.shape[-1]])
+    outputs = tf.matmul(rows, tf.cast(kernel, inputs.dtype))
+    if bias is not None:
+        # Before the axes are restored, so that product and sum can become one operation.
+        outputs = tf.nn.bias_add(outputs, tf.cast(bias, outputs.dtype))
+    return outputs if inputs.shape.rank == 2 else restore_rows(outputs, inputs)
 
 
 def restore_rows(rows: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
@@ -40,6 +36,16 @@ def restore_rows(rows: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
     if static.count(None) <= 1:
         return tf.reshape(rows, [-1 if size is None else size for size in static] + [width])
     return tf.reshape(rows, tf.concat([tf.shape(like)[:-1], [width]], axis=0))
+
+
+def no_bias(kernel_path: str, units: int, dtype: Any) -> dict[str, tf.Tensor]:
+    """For `ready_weights`: a bias of zeros where frozen weights make a product with one faster."""
+    return {f"{kernel_path}/no_bias": tf.zeros([units], dtype)} if weights_are_frozen() else {}
+
+
+def ready_bias(kernel_path: str) -> tf.Tensor | None:
+    """What `no_bias` made, if it is at hand."""
+    return ready(f"{kernel_path}/no_bias")
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -82,10 +88,19 @@ class Linear(keras.layers.Layer):
             )
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        outputs = multiply_rows(tf.cast(inputs, self.compute_dtype), self.kernel)
+        dtype = self.compute_dtype
+        bias = ready_bias(self.kernel.path) if self.bias is None else read(self.bias, dtype)
+        return multiply_rows(tf.cast(inputs, dtype), read(self.kernel, dtype), bias)
+
+    def step_weights(self) -> dict[str, tf.Tensor]:
+        """Its weights for `ready_weights`."""
+        dtype = self.compute_dtype
+        weights = {self.kernel.path: tf.cast(self.kernel, dtype)}
         if self.bias is not None:
-            outputs = tf.nn.bias_add(outputs, tf.cast(self.bias, outputs.dtype))
-        return outputs
+            weights[self.bias.path] = tf.cast(self.bias, dtype)
+        else:
+            weights |= no_bias(self.kernel.path, self.units, dtype)
+        return weights
 
     def get_config(self) -> dict[str, Any]:
         return {

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_transformer.layers.linear import scaled_uniform
+from keras_transformer.layers.initial_values import scaled_uniform
 from keras_transformer.layers.lookup import lookup_rows
 
 

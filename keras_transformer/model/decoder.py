@@ -89,13 +89,10 @@ class DecoderLayer(Block):
         past: Cache,
         memory: Cache,
         memory_bias: tf.Tensor,
-        joined_kernels: tf.Tensor | None,
     ) -> tuple[tf.Tensor, Cache]:
         """The next position of K beams, [B, K, d], and the self-attention's grown cache."""
         x = inputs
-        y, past = self.self_attention.attend_next(
-            self.before_self_attention(x), past, joined_kernels
-        )
+        y, past = self.self_attention.attend_next(self.before_self_attention(x), past)
         x = self.after_self_attention(y, residual=x)
         y = self.cross_attention.attend_projected(
             self.before_cross_attention(x), memory, memory_bias
@@ -103,6 +100,14 @@ class DecoderLayer(Block):
         x = self.after_cross_attention(y, residual=x)
         y = self.feed_forward(self.before_feed_forward(x))
         return self.after_feed_forward(y, residual=x), past
+
+    def step_weights(self) -> dict[str, tf.Tensor]:
+        """The weights of `step` for `ready_weights`."""
+        return {
+            **self.self_attention.step_weights(joined=True),
+            **self.cross_attention.step_weights(joined=False),
+            **self.feed_forward.step_weights(),
+        }
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -148,23 +153,19 @@ class Decoder(Stack):
             "self": {block.name: block.self_attention.empty_cache(batch) for block in self.blocks},
         }
 
-    def joined_kernels(self) -> dict[str, tf.Tensor]:
-        """For each layer, the kernels that `step` would otherwise join anew."""
-        return {block.name: block.self_attention.joined_kernels() for block in self.blocks}
+    def step_weights(self) -> dict[str, tf.Tensor]:
+        """The weights of `step` for `ready_weights`."""
+        weights: dict[str, tf.Tensor] = {}
+        for block in self.blocks:
+            weights |= block.step_weights()
+        return weights
 
-    def step(
-        self, inputs: tf.Tensor, cache: Cache, joined_kernels: dict[str, tf.Tensor] | None = None
-    ) -> tuple[tf.Tensor, Cache]:
+    def step(self, inputs: tf.Tensor, cache: Cache) -> tuple[tf.Tensor, Cache]:
         """The next position of K beams [B, K, d], closed, and the grown cache."""
         x, grown = inputs, {}
-        joined_kernels = joined_kernels or {}
         memory = cache["memory"]
         for block in self.blocks:
             x, grown[block.name] = block.step(
-                x,
-                cache["self"][block.name],
-                memory[block.name],
-                memory["bias"],
-                joined_kernels.get(block.name),
+                x, cache["self"][block.name], memory[block.name], memory["bias"]
             )
         return self.close(x, training=False), {**cache, "self": grown}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.decoding.top_candidates import block_width, top_candidates
+from keras_transformer.decoding.top_candidates import block_width, log_normaliser, top_candidates
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,16 @@ def test_rows_of_unknown_number():
         return indices
 
     assert top(tf.zeros([5, 2, 4096])).numpy().tolist() == [[list(range(8))] * 2] * 5
+
+
+@pytest.mark.parametrize("scale", [0.1, 5.0, 60.0])
+def test_the_normaliser_is_that_of_the_softmax(scale):
+    logits = np.random.default_rng(1).normal(scale=scale, size=(3, 2, 1000)).astype("float32")
+    exact = np.log(np.exp(logits.astype("float64")).sum(axis=-1))
+    np.testing.assert_allclose(log_normaliser(tf.constant(logits)), exact, rtol=1e-6, atol=2e-6)
+
+
+def test_the_normaliser_of_banned_entries_and_of_not_a_number():
+    banned = tf.constant([[3.0, -1e9, -1e9]])
+    np.testing.assert_allclose(log_normaliser(banned), [3.0])
+    assert np.isnan(log_normaliser(tf.constant([[1.0, np.nan, 2.0]])).numpy()).all()

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.layers.linear import Linear, multiply_rows, scaled_uniform
+from keras_transformer.layers.initial_values import scaled_uniform
+from keras_transformer.layers.linear import Linear, multiply_rows
 
 RANDOM = np.random.default_rng(1)
 
