@@ -8,6 +8,7 @@ an estimate; the operations are those of the matrix products, which is nearly al
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 from keras_transformer.config import HParams
 from keras_transformer.model.parameter_count import padded_vocab_size, parameter_shapes
@@ -17,6 +18,8 @@ from keras_transformer.model.parameter_count import padded_vocab_size, parameter
 _TRAINING_PASSES = 3
 _OPERATIONS = 2
 _FLOAT32 = 4
+
+_Length = TypeVar("_Length", int, float)
 
 
 def step_flops(
@@ -69,7 +72,7 @@ def flops_of_positions(
     return float(products * _OPERATIONS * _TRAINING_PASSES)
 
 
-def _seen(hp: HParams, mean_length: int, sides: int) -> int:
+def _seen(hp: HParams, mean_length: _Length, sides: int) -> _Length:
     """Positions that one of self-attention's sees, as the paper's r · n counts them.
 
     Restricted attention computes some more, see `layers.neighbourhood`: whole blocks and sides.

@@ -117,3 +117,23 @@ class Screen:
             self._stream.write("\n")
             self._stream.flush()
             self._open = False
+
+
+def evaluation_line(step: int, split: str, figures: dict[str, float]) -> str:
+    """One line with the figures of an evaluation."""
+    if not figures.get("batches"):
+        return f"step {step}, {split}: there is nothing to evaluate"
+    parts = [
+        f"step {step}, {split}: loss {figures['loss']:.4f}",
+        f"perplexity {figures['perplexity']:.3f}",
+        f"accuracy {figures['accuracy']:.4f}",
+        f"top-5 {figures['accuracy_top5']:.4f}",
+        f"per sequence {figures['accuracy_per_sequence']:.4f}",
+        f"approx_bleu {figures['approx_bleu_score']:.4f} (teacher-forced, not BLEU)",
+    ]
+    parts += [
+        f"{name} {value:.2f}"
+        for name, value in sorted(figures.items())
+        if name.startswith(("bleu_", "bracket_"))
+    ]
+    return "  ".join(parts)

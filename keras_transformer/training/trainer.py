@@ -13,7 +13,7 @@ import io
 import itertools
 import os
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
 import keras
@@ -35,20 +35,24 @@ from keras_transformer.training import (
     train_log,
     warm_start,
 )
-from keras_transformer.training.cluster import Cluster
-from keras_transformer.training.early_stopping import EarlyStopping
 from keras_transformer.training.evaluation import Evaluator
 from keras_transformer.training.interruption import Interruption
-from keras_transformer.training.loop import Ending, Loop, LoopSettings
-from keras_transformer.training.progress import Screen
+from keras_transformer.training.loop import Ending, Loop
+from keras_transformer.training.progress import Screen, evaluation_line
 from keras_transformer.training.run_lock import run_lock
 from keras_transformer.training.train_log import SilentLog, TrainLog
+from keras_transformer.training.train_options import (
+    OF_ALL_WORKERS,
+    TrainOptions,
+    recipe_warning,
+)
 from keras_transformer.training.train_state import TrainState
 from keras_transformer.training.train_step import TrainStep
 from keras_transformer.training.workers import Alone, join, sizes_of
 
-# The paper's models were trained on eight GPUs; smaller models are nobody's recipe.
-RECIPE_DEVICES = 8
+__all__ = ["TrainOptions", "Trainer"]
+
+# Smaller models are nobody's recipe.
 RECIPE_WIDTH = 512
 # Translations put into TensorBoard with each evaluation.
 SHOWN_TRANSLATIONS = 5
@@ -56,55 +60,6 @@ SHOWN_TRANSLATIONS = 5
 POLL_EVERY = 5.0
 # T2T does not evaluate in the first two minutes.
 FIRST_EVALUATION_AFTER = 120.0
-
-
-@dataclass(frozen=True)
-class TrainOptions:
-    """How a run is trained, evaluated and watched; what does not change the model.
-
-    Attributes:
-        loop: steps, checkpoints, reports.
-        seed: of the first weights, the order of the data and the noise of dropout.
-        deterministic: TensorFlow's deterministic kernels; two equal runs give equal weights.
-        precision: type of activations in training; "" leaves it to the settings.
-        jit: compile with XLA.
-        logical_cpus: cut the CPU into several devices; 0: don't.
-        gpus: GPUs to use; None: all.
-        tpu: name or address of a TPU to use; "": none.
-        cluster: the processes that train together; None: this one alone.
-        worker_timeout: seconds the others have to come up.
-        simulate_replicas: batches of one replica whose gradients make one update.
-        eval_steps: batches of an evaluation; 0: all.
-        eval_throttle_seconds: least time between two evaluations in training.
-        eval_split: `dev` or `test`.
-        eval_decode: translate (or parse …) with beam search, too, and score the outputs.
-        eval_decode_lines: only so many lines; 0: all.
-        early_stopping: when to stop for want of improvement.
-        tmp_dir: where the corpora are, for text to translate.
-        init_from: checkpoint or run directory whose weights a new run begins with.
-        check_memory: try the largest batches first; None: only on GPUs.
-    """
-
-    loop: LoopSettings
-    seed: int = 0
-    deterministic: bool = False
-    precision: str = ""
-    jit: bool = False
-    logical_cpus: int = 0
-    gpus: int | None = None
-    tpu: str = ""
-    cluster: Cluster | None = None
-    worker_timeout: float = 600.0
-    simulate_replicas: int = 1
-    eval_steps: int = 100
-    eval_throttle_seconds: float = 600.0
-    eval_split: str = "dev"
-    eval_decode: bool = False
-    eval_decode_lines: int = 0
-    early_stopping: EarlyStopping = field(default_factory=EarlyStopping)
-    tmp_dir: str = ""
-    init_from: str = ""
-    check_memory: bool | None = None
 
 
 class Trainer:
@@ -176,7 +131,7 @@ class Trainer:
             "the training data": sizes_of(shards),
             "mixture": self.mixture.records(),
             **asdict(options.loop),
-            **{name: getattr(options, name) for name in _OF_ALL_WORKERS},
+            **{name: getattr(options, name) for name in OF_ALL_WORKERS},
         }
         return join(cluster, self.run.path, agreed, options.gpus, options.worker_timeout)
 
@@ -335,7 +290,12 @@ class Trainer:
             f"{parameters:,} parameters; {self.replicas} device(s); an update takes up to"
             f" {positions:,} positions a side"
         )
-        warning = self._recipe_warning()
+        name = self.run.hparams_set
+        if not name or self.hparams.hidden_size < RECIPE_WIDTH:
+            return
+        made_for = registry.hparams(name).batch_size
+        batch_size = self.hparams.batch_size * self.replicas
+        warning = recipe_warning(name, made_for, batch_size, self.options.simulate_replicas)
         if warning:
             self._screen.note(warning)
 
@@ -371,22 +331,6 @@ class Trainer:
                     f" or max_length (now {self.hparams.max_length}), or try --precision=bfloat16;"
                     " --simulate_replicas makes up for smaller batches"
                 ) from None
-
-    def _recipe_warning(self) -> str:
-        """What to say when an update is much smaller than the settings were made for."""
-        name = self.run.hparams_set
-        if not name or "single_gpu" in name or self.hparams.hidden_size < RECIPE_WIDTH:
-            return ""
-        recipe = RECIPE_DEVICES * registry.hparams(name).batch_size
-        ours = self.hparams.batch_size * self.replicas * self.options.simulate_replicas
-        if 2 * ours > recipe:
-            return ""
-        return (
-            f"{name} was made for {RECIPE_DEVICES} devices and {recipe:,} positions an update, here"
-            f" are {ours:,}: expect a worse model, or one that diverges;"
-            f" --simulate_replicas={-(-recipe // (ours // self.options.simulate_replicas))} takes"
-            " the same steps on fewer devices"
-        )
 
     def _after_checkpoint(
         self, prefix: str, is_last: bool, state: TrainState, log: TrainLog
@@ -489,17 +433,6 @@ class Trainer:
         return lines
 
 
-# Options that must be the same for all workers.
-_OF_ALL_WORKERS = (
-    "seed",
-    "deterministic",
-    "precision",
-    "jit",
-    "simulate_replicas",
-    "init_from",
-    "check_memory",
-)
-
 # What the order of the batches depends on besides seed and files.
 _DATA_SETTINGS = (
     "batch_size",
@@ -512,23 +445,3 @@ _DATA_SETTINGS = (
     "min_length_bucket",
     "use_fixed_batch_size",
 )
-
-
-def evaluation_line(step: int, split: str, figures: dict[str, float]) -> str:
-    """One line with the figures of an evaluation."""
-    if not figures.get("batches"):
-        return f"step {step}, {split}: there is nothing to evaluate"
-    parts = [
-        f"step {step}, {split}: loss {figures['loss']:.4f}",
-        f"perplexity {figures['perplexity']:.3f}",
-        f"accuracy {figures['accuracy']:.4f}",
-        f"top-5 {figures['accuracy_top5']:.4f}",
-        f"per sequence {figures['accuracy_per_sequence']:.4f}",
-        f"approx_bleu {figures['approx_bleu_score']:.4f} (teacher-forced, not BLEU)",
-    ]
-    parts += [
-        f"{name} {value:.2f}"
-        for name, value in sorted(figures.items())
-        if name.startswith(("bleu_", "bracket_"))
-    ]
-    return "  ".join(parts)
