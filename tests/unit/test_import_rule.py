@@ -57,9 +57,10 @@ EXCEPTIONS = {
 
 
 def _part(module: str) -> str | None:
-    """`keras_transformer.data.shards` → `data`; None outside the package or for its root."""
+    """`keras_transformer.data.shards` → `data`; None outside the package, for its root and for what
+    the root says of itself (`__version__`)."""
     names = module.split(".")
-    if names[0] != PACKAGE or len(names) == 1:
+    if names[0] != PACKAGE or len(names) == 1 or names[1].startswith("__"):
         return None
     # config_parsing and its like are parts of config that stand in files of their own.
     return "config" if names[1].startswith("config") else names[1]
