@@ -47,8 +47,8 @@ FREE_MODULES = {"keras_transformer.training.checkpoints": {"decoding", "export"}
 EXCEPTIONS = {
     ("keras_transformer.model.transformer", "decoding"),
     ("keras_transformer.decoding.loading", "registry"),
-    # A run put together: --eval_decode translates with the model in training, and a run directory of
-    # T2T is taken up where it stopped.
+    # A run put together: --eval_decode translates with the model in training, and a run directory
+    # of T2T is taken up where it stopped.
     ("keras_transformer.training.trainer", "decoding"),
     ("keras_transformer.training.trainer", "registry"),
     # --init_from takes weights of ours or of T2T.
