@@ -108,8 +108,6 @@ def run(flags: Flags) -> int:
             raise UserError(f"--{name} is not given (see kt-reproduce --help)")
     from keras_transformer import registry
 
-    if flags.plot:
-        _require_plot(flags)
     if flags.usr_dir:
         registry.import_usr_dir(flags.usr_dir)
     if "=" not in flags.hparams.split(",")[0] and flags.hparams:
@@ -147,26 +145,42 @@ def run(flags: Flags) -> int:
         jit=flags.jit,
         sustained_tflops=flags.sustained_tflops,
     )
-    runner = Runner(flags.output_dir, plans(request))
+    rows = plans(request)
+    if flags.plot:
+        _require_plot(flags, {plan.row for plan in rows})
+    runner = Runner(flags.output_dir, rows)
     status = runner.run()
     if status == 0:
         _show(flags, Path(flags.output_dir))
     return status
 
 
-def _require_plot(flags: Flags) -> None:
+def _require_plot(flags: Flags, rows: set[str]) -> None:
     """Refuses before the rows are made what could not be drawn after it."""
-    from keras_transformer.plots.figure import new_figure
+    from keras_transformer.plots.figure import require_image_path
+    from keras_transformer.reproduce.plot import require_base_and_others
+    from keras_transformer.reproduce.row import RESULT_FILE
 
     if flags.table != "3":
         raise UserError("--plot draws Table 3: leave it out")
-    new_figure("--plot")
+    require_image_path(flags.plot, "--plot")
+    done = {path.parent.name for path in Path(flags.output_dir).glob(f"*/{RESULT_FILE}")}
+    require_base_and_others(rows | done)
+
+
+_FLAGS_OF_JOIN = ("join", "output_dir", "table", "plot", "json")
 
 
 def _join(flags: Flags) -> int:
     from keras_transformer.reproduce.results import collect
     from keras_transformer.reproduce.runner import write_table
 
+    idle = [name for name in flags.as_dict() if name not in _FLAGS_OF_JOIN]
+    if idle:
+        raise UserError(
+            f"--{idle[0]} has no effect on rows that are done: with --join give only"
+            f" {', '.join(f'--{name}' for name in _FLAGS_OF_JOIN if name != 'join')}"
+        )
     results = collect([Path(folder) for folder in flags.join if folder])
     table = results[0]["plan"]["table"]
     if flags.table and int(flags.table) != table:

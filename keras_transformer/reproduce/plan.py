@@ -119,12 +119,14 @@ def read_plan(row_dir: Path) -> RowPlan | None:
     if not path.is_file():
         return None
     try:
-        return plan_from_dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+        plan = plan_from_dict(json.loads(path.read_text(encoding="utf-8")))
+        HParams.from_dict(plan.hparams)
+    except (OSError, ValueError, TypeError, AttributeError, UserError) as error:
         raise UserError(
             f"{path} is not what kt-reproduce writes ({error}); restore it from a copy, or delete"
             f" {row_dir} to do the row again"
         ) from None
+    return plan
 
 
 def plan_from_dict(values: dict[str, Any]) -> RowPlan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from keras_transformer.errors import UserError
 from keras_transformer.hparams.table3 import ROWS
@@ -20,8 +20,7 @@ def distances(results: Sequence[Result]) -> dict[str, tuple[float, float]]:
         UserError: not Table 3, or no base row, or nothing beside it.
     """
     rows = {plan_of(result).row: result for result in results if plan_of(result).table == 3}
-    if "base" not in rows or len(rows) < 2:
-        raise UserError("--plot draws rows of table 3 against the row base: make base and others")
+    require_base_and_others(rows)
     here, printed = rows["base"]["perplexity"], ROWS["base"].perplexity
     return {
         row: (
@@ -31,6 +30,16 @@ def distances(results: Sequence[Result]) -> dict[str, tuple[float, float]]:
         for row, result in rows.items()
         if row != "base"
     }
+
+
+def require_base_and_others(rows: Collection[str]) -> None:
+    """Refuses rows of which there is nothing to draw.
+
+    Raises:
+        UserError: no base row, or nothing beside it.
+    """
+    if "base" not in rows or len(set(rows)) < 2:
+        raise UserError("--plot draws rows of table 3 against the row base: make base and others")
 
 
 def plot(results: Sequence[Result], path: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,12 +14,18 @@ from keras_transformer.data.problem import Problem
 from keras_transformer.errors import UserError
 from keras_transformer.hparams.table3 import ROWS as TABLE3
 from keras_transformer.reproduce.deviations import settings
-from keras_transformer.reproduce.paper import PARSER_SET, TABLE2, TABLE4
+from keras_transformer.reproduce.paper import (
+    PARSER_SET,
+    TABLE2,
+    TABLE3_PROBLEM,
+    TABLE4,
+    TABLE4_PROBLEM,
+)
 from keras_transformer.reproduce.plan import RowPlan
 from keras_transformer.reproduce.variants import PAPERS_BASE, variant
 
-TABLES = {2: TABLE2, 3: TABLE3, 4: TABLE4}
-DEFAULT_PROBLEM = {3: "translate_ende_wmt32k", 4: "wsj_parsing"}
+# Number of the table → its rows by name.
+TABLES: Mapping[int, Mapping[str, object]] = {2: TABLE2, 3: TABLE3, 4: TABLE4}
 # Where training may begin again; nothing else depends on it where nothing is averaged.
 SAVE_STEPS = 1000
 MACHINE_TREES = ("machine_trees", "gold_weight")
@@ -137,7 +143,7 @@ def _table3_plan(name: str, request: Request) -> RowPlan:
     # What the row itself changes stands in the table.
     base = variant("base", base_set, request.overrides).hparams
     notes = [settings(base, "table3_base"), found.rounded]
-    problem = registry.problem(request.problem or DEFAULT_PROBLEM[3], **request.problem_options)
+    problem = registry.problem(request.problem or TABLE3_PROBLEM, **request.problem_options)
     steps = row.steps if request.steps is None else request.steps
     return _plan(
         request,
@@ -197,7 +203,7 @@ def _table4_plan(name: str, request: Request) -> RowPlan:
             " --machine_trees=FILE=WEIGHT,…"
         )
     hp = registry.hparams(hparams_set, request.overrides)
-    problem = registry.problem(request.problem or DEFAULT_PROBLEM[4], **options)
+    problem = registry.problem(request.problem or TABLE4_PROBLEM, **options)
     if not hasattr(problem, "gold_files"):
         raise UserError(
             f"--problem={request.problem} has no trees, and table 4 is about parsing: take"
@@ -247,10 +253,11 @@ def _plan(
             f" checkpoint each {save_steps} give {math.ceil(steps / save_steps)}: lower"
             " --save_steps or --average"
         )
-    defaults = {"beam_size": 4, "alpha": 0.6, "extra_length": 50, **problem.decode_defaults}
-    for option in ("beam_size", "alpha", "extra_length"):
+    papers: dict[str, Any] = {"beam_size": 4, "alpha": 0.6, "extra_length": 50}
+    decoding = {**papers, **problem.decode_defaults}
+    for option in papers:
         if getattr(request, option) is not None:
-            defaults[option] = getattr(request, option)
+            decoding[option] = getattr(request, option)
     languages = problem.oriented(
         dict(zip(("inputs", "targets"), getattr(problem, "languages", ("", "")), strict=True))
     )
@@ -269,9 +276,9 @@ def _plan(
         test_set=test_set,
         max_lines=request.max_lines,
         target_language=request.target_language or languages["targets"] or "de",
-        beam_size=defaults["beam_size"],
-        alpha=defaults["alpha"],
-        extra_length=defaults["extra_length"],
+        beam_size=decoding["beam_size"],
+        alpha=decoding["alpha"],
+        extra_length=decoding["extra_length"],
         seed=request.seed,
         precision=request.precision,
         deterministic=request.deterministic,

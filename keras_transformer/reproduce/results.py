@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from keras_transformer import registry
 from keras_transformer.errors import UserError
+from keras_transformer.hparams.table3 import PREFIX
 from keras_transformer.reproduce.plan import RowPlan, plan_from_dict
 from keras_transformer.reproduce.recipes import TABLES
 from keras_transformer.reproduce.row import FORMAT, RESULT_FILE
@@ -16,9 +18,14 @@ Result = dict[str, Any]
 
 # What every row of one experiment has in common, by the names of `RowPlan`.
 _ALIKE = (
-    *("problem", "steps", "base_set", "seed", "precision", "simulate_replicas", "averaged"),
+    *("problem", "steps", "base_set", "seed", "simulate_replicas", "averaged"),
     *("test_set", "scored_lines", "text_sha256", "beam_size", "alpha", "extra_length"),
 )
+# What the tables need of every row.
+_FIGURES = {
+    *("perplexity", "perplexity_per_word", "parameters", "replicas", "precision", "vocabularies"),
+    *("seconds_per_step", "target_tokens_per_update", "deviations"),
+}
 
 
 def read_result(row_dir: Path) -> Result | None:
@@ -32,15 +39,26 @@ def read_result(row_dir: Path) -> Result | None:
         return None
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
-        plan_from_dict(result["plan"])
         if result["format"] != FORMAT:
             raise ValueError(f"its format is {result['format']}, this release reads {FORMAT}")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(
-            f"{path} is not what this release of kt-reproduce writes ({error}); restore it from a"
-            " copy, or delete it to score the row again"
-        ) from None
+        plan = plan_from_dict(result["plan"])
+        if plan.row not in TABLES.get(plan.table, {}):
+            raise ValueError(f"there is no row {plan.row!r} in a table {plan.table!r}")
+        missing = {*_FIGURES, "brackets" if plan.table == 4 else "bleu"} - result.keys()
+        if missing:
+            raise ValueError(f"it lacks {', '.join(sorted(missing))}")
+    except KeyError as error:
+        raise _damaged(path, f"it lacks {error}") from None
+    except (OSError, ValueError, TypeError) as error:
+        raise _damaged(path, error) from None
     return result
+
+
+def _damaged(path: Path, why: object) -> UserError:
+    return UserError(
+        f"{path} is not what this release of kt-reproduce writes ({why}); restore it from a"
+        " copy, or delete it to score the row again"
+    )
 
 
 def plan_of(result: Result) -> RowPlan:
@@ -91,17 +109,43 @@ def unlike(results: Sequence[Result]) -> list[str]:
     plans = [plan_of(result) for result in results]
     names = list(_ALIKE)
     if plans and plans[0].table != 3:
-        names = ["base_set", "seed", "precision", "beam_size", "alpha", "extra_length"]
+        names = ["base_set", "seed", "beam_size", "alpha", "extra_length"]
     sentences = []
     for name in names:
-        values: dict[str, list[str]] = {}
-        for plan in plans:
-            values.setdefault(json.dumps(getattr(plan, name)), []).append(plan.row)
-        if len(values) > 1:
-            groups = "; ".join(f"{value} in {', '.join(rows)}" for value, rows in values.items())
-            sentences.append(f"{name} differs: {groups}")
+        sentences += _unlike_value(name, {plan.row: getattr(plan, name) for plan in plans})
+    precisions = sorted({result["precision"] for result in results})
+    if len(precisions) > 1:
+        sentences.append(f"precision differs: {' and '.join(precisions)}")
     if plans and plans[0].table == 3:
+        sentences += _unlike_settings(plans)
         digests = {json.dumps(result["vocabularies"], sort_keys=True) for result in results}
         if len(digests) > 1:
             sentences.append("the rows have different vocabularies: perplexities do not compare")
     return sentences
+
+
+def _unlike_settings(plans: Sequence[RowPlan]) -> list[str]:
+    """Hyperparameters that differ between rows which the paper does not tell apart by them."""
+    papers_base = registry.hparams(f"{PREFIX}base")
+    own = {
+        plan.row: {
+            name for name, _, _ in registry.hparams(f"{PREFIX}{plan.row}").differences(papers_base)
+        }
+        for plan in plans
+    }
+    sentences = []
+    for name in sorted(set().union(*(plan.hparams for plan in plans))):
+        values = {p.row: p.hparams.get(name) for p in plans if name not in own[p.row]}
+        sentences += _unlike_value(name, values)
+    return sentences
+
+
+def _unlike_value(name: str, value_of_row: dict[str, Any]) -> list[str]:
+    """A sentence if the rows do not have one value; none otherwise."""
+    rows_of_value: dict[str, list[str]] = {}
+    for row, value in value_of_row.items():
+        rows_of_value.setdefault(json.dumps(value), []).append(row)
+    if len(rows_of_value) < 2:
+        return []
+    groups = "; ".join(f"{value} in {', '.join(rows)}" for value, rows in rows_of_value.items())
+    return [f"{name} differs: {groups}"]

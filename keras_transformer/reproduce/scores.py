@@ -15,7 +15,6 @@ from keras_transformer.decoding.options import DecodeOptions
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.reproduce.plan import RowPlan
 from keras_transformer.scoring import bleu, brackets
-from keras_transformer.text.lines import read_lines
 from keras_transformer.training.evaluation import Evaluator
 
 EOS_ID = 1
@@ -84,8 +83,3 @@ def bracket_scores(translation: Path, gold: Path) -> dict[str, Any]:
         "left_out": result.all.error + result.all.skip,
         "f1_nothing_left_out": everything.all.fmeasure,
     }
-
-
-def count_lines_of(path: Path) -> int:
-    """Sentences of a decoded file."""
-    return sum(1 for _ in read_lines(path))

@@ -13,8 +13,8 @@ from keras_transformer.plots.figure import new_figure, save_figure
     [
         ("plot", "ends in no image format"),
         ("folder.png", "is a folder"),
-        ("plot.xyz", "'xyz' is not supported"),
-        ("missing/plot.png", "cannot be written"),
+        ("plot.xyz", "ends in no image format"),
+        ("missing/plot.png", "there is no folder"),
     ],
 )
 def test_a_name_that_cannot_be_an_image_is_refused(tmp_path, name, message):

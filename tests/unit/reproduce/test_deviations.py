@@ -12,6 +12,13 @@ def test_of_the_papers_own_run_data_text_and_cards_remain(made_up_result):
     assert "vocabulary 37,000; the paper" in found[0]
 
 
+def test_the_papers_development_set_is_no_departure_but_a_part_of_it_is(made_up_result):
+    whole = made_up_result(Request(table=3, rows=("base",), data_dir="d"))["deviations"]
+    assert not any(sentence.startswith("decoded") for sentence in whole)
+    part = Request(table=3, rows=("base",), data_dir="d", test_set="wmt13", max_lines=100)
+    assert any("sentences of wmt13" in s for s in made_up_result(part)["deviations"])
+
+
 def test_each_departure_has_its_sentence(made_up_result):
     request = Request(
         **{"table": 3, "rows": ("C1",), "data_dir": "d", "base_hparams": "tiny"},

@@ -51,7 +51,16 @@ def test_a_setting_that_is_newer_than_the_plan_has_its_default(plan, tmp_path):
     assert read_plan(tmp_path).differences(plan) == []
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"table": 3}', '{"table": 3, "no_such": 1}'])
+def test_damaged_settings_are_named_with_their_file(plan, tmp_path):
+    plan.save(tmp_path)
+    stored = json.loads((tmp_path / PLAN_FILE).read_text())
+    for hparams in (5, {"no_such": 1}, {**stored["hparams"], "num_heads": 0}):
+        (tmp_path / PLAN_FILE).write_text(json.dumps({**stored, "hparams": hparams}))
+        with pytest.raises(UserError, match=f"{PLAN_FILE} is not what kt-reproduce writes"):
+            read_plan(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"table": 3}', '{"table": 3, "no_such": 1}'])
 def test_a_damaged_plan_is_named(text, tmp_path):
     (tmp_path / PLAN_FILE).write_text(text)
     with pytest.raises(UserError, match="is not what kt-reproduce writes"):
