@@ -93,14 +93,18 @@ def run(flags: Flags) -> int | None:
         for name in ("decode_from_file", "decode_interactive", "score_file", "decode_from_dataset")
         if getattr(flags, name)
     ]
-    choose_devices(flags)
     if flags.sweep_alpha or flags.sweep_beam_size:
+        others = [name for name in jobs if not name.startswith("decode_from")]
+        if others:
+            raise UserError(f"a sweep and --{others[0]} are different jobs: give one")
         from keras_transformer.cli import alpha_sweep
 
+        choose_devices(flags)
         print(alpha_sweep.run_sweep(flags, hparams.options))
         return None
     if len(jobs) > 1:
         raise UserError(f"--{jobs[0]} and --{jobs[1]} are different jobs: give one")
+    choose_devices(flags)
     job = jobs[0] if jobs else ""
     if not job and (flags.eval_use_test_set or flags.data_dir):
         job = "decode_from_dataset"
@@ -124,6 +128,8 @@ def run(flags: Flags) -> int | None:
     elif job == "score_file":
         decode_file.score_file(translator, source, sys.stdout, hparams.options.batch_size)
     else:
+        if sys.stdin is None:
+            raise UserError("standard input is closed: give --decode_from_file")
         lines = decode_file.stream_lines(sys.stdin.buffer)
         if job == "decode_interactive" or sys.stdin.isatty():
             from keras_transformer.decoding.interactive import interact
@@ -166,8 +172,10 @@ def _existing_input(flags: Flags, hparams: DecodeHparams) -> str:
     if not path:
         return ""
     shard = path if flags.score_file else _shard(path, hparams)
-    if not Path(shard).is_file():
+    if not Path(shard).exists():
         raise UserError(f"{shard}: no such file")
+    if not Path(shard).is_file():
+        raise UserError(f"{shard} is no regular file: name one, or give the text on standard input")
     return shard
 
 
@@ -187,6 +195,11 @@ def _target(flags: Flags, hparams: DecodeHparams, loaded: LoadedRun, base: str) 
             options.alpha,
         )
     path = _shard(path, hparams)
+    if Path(path).exists() and not Path(path).is_file():
+        raise UserError(
+            f"--decode_to_file={path} is no regular file: name one, or decode standard input, whose"
+            " output goes to standard output"
+        )
     if Path(path).exists() and Path(base).exists() and Path(path).samefile(base):
         raise UserError(
             f"--decode_to_file={path} is the input itself, which would be lost: name another file"

@@ -30,7 +30,9 @@ program.string(
     "server", None, "host:port for gRPC, http://host:port for REST (8500, 8501 if no port is given)"
 )
 program.string("servable_name", None, "name the server gives the model")
-program.integer("servable_version", None, "version of the model instead of the newest", 1)
+program.integer(
+    "servable_version", None, "version of the model instead of the newest", 1, 2**63 - 1
+)
 program.string(
     "signature",
     "serving_default",
@@ -65,6 +67,8 @@ def run(flags: Flags) -> int | None:
     client = connect(flags.server, flags.servable_name, flags.timeout_secs, flags.servable_version)
     if flags.inputs_once is not None:
         _answer(client, flags, [flags.inputs_once])
+    elif sys.stdin is None:
+        raise UserError("standard input is closed: give --inputs_once")
     elif sys.stdin.isatty():
         for line in _prompted():
             try:
@@ -139,6 +143,8 @@ def _ids(line: str) -> list[int]:
             f"{line!r} is not a line of ids: whole numbers with blanks between, or choose a"
             " signature that takes text"
         ) from None
+    if any(not 0 <= number < 2**31 for number in ids):
+        raise UserError(f"{line!r} is not a line of ids: they lie between 0 and {2**31 - 1}")
     return ids if not ids or ids[-1] == _EOS else [*ids, _EOS]
 
 

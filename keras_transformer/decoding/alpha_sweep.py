@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from keras_transformer.decoding import ensemble
 from keras_transformer.decoding.beam_search import sweep_alpha
 from keras_transformer.decoding.constraints import minimum_length
-from keras_transformer.decoding.length_batches import in_batches, pad
+from keras_transformer.decoding.halving import in_halves
+from keras_transformer.decoding.length_batches import Sentence, in_batches, pad
 from keras_transformer.decoding.lengths import decode_lengths
 from keras_transformer.decoding.options import DecodeOptions
-from keras_transformer.decoding.translator import Translator
+from keras_transformer.decoding.translator import Translator, require_numbers, too_large
 
 
 def translate_for_alphas(
@@ -31,13 +33,29 @@ def translate_for_alphas(
         sentences: source text.
         alphas: exponents of the length penalty.
         options: everything else; its alpha is not read.
+
+    Raises:
+        UserError: a sentence that does not fit into memory, or a model that gives no numbers.
     """
     if options.beam_size == 1:
         texts = [each.text for each in translator.translate(list(sentences), options)]
         return {alpha: list(texts) for alpha in alphas}
     encoded = translator.encode(sentences, options)
-    texts_of = {alpha: [""] * len(sentences) for alpha in alphas}
-    search = _graph(translator.models[0], options, [float(alpha) for alpha in alphas])
+    shown = {sentence.place for sentence in encoded}
+    texts = [
+        "" if place in shown else translator.answer(sentence, None).text
+        for place, sentence in enumerate(sentences)
+    ]
+    texts_of = {alpha: list(texts) for alpha in alphas}
+    graph = _graph(translator.models[0], options, [float(alpha) for alpha in alphas])
+
+    def search(part: Sequence[tuple[Sentence, int]]) -> np.ndarray:
+        inputs = pad([sentence.ids for sentence, _ in part])
+        ids, scores = graph(tf.constant(inputs), tf.constant([limit for _, limit in part]))
+        require_numbers([sentence for sentence, _ in part], scores.numpy())
+        rows: np.ndarray = ids.numpy()
+        return rows
+
     for batch in in_batches(
         encoded, options.batch_size, options.length_limit, translator.long_line
     ):
@@ -47,10 +65,9 @@ def translate_for_alphas(
             options.length_limit,
             translator.most_positions,
         )
-        ids = search(
-            tf.constant(pad([sentence.ids for sentence in batch])), tf.constant(limits, tf.int32)
-        ).numpy()
-        for sentence, rows in zip(batch, ids, strict=True):
+        pairs = list(zip(batch, limits, strict=True))
+        found = in_halves(pairs, search, lambda pair: too_large(pair[0]))
+        for sentence, rows in zip(batch, found, strict=True):
             for alpha, row in zip(alphas, rows, strict=True):
                 texts_of[alpha][sentence.place] = translator.text_of(row, sentence.text)
     return texts_of
@@ -60,7 +77,7 @@ def _graph(models: Sequence[Any], options: DecodeOptions, alphas: list[float]) -
     def run(inputs: Any, limits: Any) -> Any:
         cache = ensemble.start(models, inputs)
         step_fn = ensemble.step_function(models)
-        ids, _ = sweep_alpha(
+        return sweep_alpha(
             step_fn,
             cache,
             tf.shape(inputs)[0],
@@ -70,7 +87,6 @@ def _graph(models: Sequence[Any], options: DecodeOptions, alphas: list[float]) -
             minimum_length(tf.minimum(options.min_length, limits - 1)),
             options.ends_within,
         )
-        return ids
 
     signature = [
         tf.TensorSpec([None, None], tf.int32, "inputs"),

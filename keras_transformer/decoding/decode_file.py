@@ -61,7 +61,7 @@ def decode_file(
         UserError: a file that cannot be read or written, or a sentence that cannot be decoded.
     """
     total = count_lines(source)
-    made_from = {
+    made_from: dict[str, Any] = {
         "input": sha256_of_file(Path(source)),
         "options": asdict(options),
         "format": asdict(output_format),
@@ -77,6 +77,7 @@ def decode_file(
     with PartialFile(target, made_from, indented) as partial:
         done = partial.lines
         order: list[int] | None = None
+        numbered: Iterator[tuple[int, Translation]]
         if options.length_limit == "batch":
             whole = WholeText(translator, list(read_lines(source)), options)
             order = whole.order

@@ -14,6 +14,8 @@ from keras_transformer.errors import UserError
 # Which candidates of a step may end an output: T2T takes the best 2K; CTranslate2 the best K, and
 # at the limit those too that would go on.
 ENDING_RULES = ("tensor2tensor", "ctranslate2")
+# Whole numbers become int32 in a graph, and lengths are added up there.
+LARGEST = 2**30
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,10 @@ class DecodeOptions:
             value = getattr(self, name)
             if not value >= least or not math.isfinite(value):
                 raise UserError(f"{name} is {value}: it must be at least {least}")
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, int) and not -LARGEST <= value <= LARGEST:
+                raise UserError(f"{field.name} is {value}: no number may be above {LARGEST}")
         if self.max_input_size != -1 and self.max_input_size < 2:
             raise UserError(
                 f"max_input_size is {self.max_input_size}: give at least 2 (a subtoken and the end"
@@ -111,6 +117,14 @@ class DecodeHparams:
     shard_id: int = 0
     shards_start_offset: int = 0
     shard_google_format: bool = False
+
+    def __post_init__(self) -> None:
+        if self.shards < 1 or not 0 <= self.shard_id < self.shards or self.shards_start_offset < 0:
+            raise UserError(
+                f"decode_hparams: shards={self.shards}, shard_id={self.shard_id},"
+                f" shards_start_offset={self.shards_start_offset}: shards are numbered from 0, so"
+                " shard_id must be below shards, and the offset not below 0"
+            )
 
 
 _RENAMED = {"sampling_temp": "temperature", "sampling_keep_top_k": "top_k"}

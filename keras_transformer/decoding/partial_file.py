@@ -7,6 +7,7 @@ whole line; with another origin it begins anew and says what differs.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import logging
@@ -45,6 +46,10 @@ class PartialFile:
         self._indented = indented
         if self.path.suffix == ".gz":
             raise UserError(f"{path}: the output is written as plain text; take .gz off its name")
+        if self.path.exists() and not self.path.is_file():
+            raise UserError(
+                f"{path} is no regular file, which the output would take the place of: name a file"
+            )
         self.partial = self.path.with_name(f"{self.path.name}.partial")
         self.record = self.path.with_name(f"{self.path.name}.partial.json")
         try:
@@ -56,6 +61,12 @@ class PartialFile:
         except BlockingIOError:
             self._stream.close()
             raise UserError(f"{self.partial} is being written by another process") from None
+        except OSError as error:  # a network drive without locks
+            logger.warning(
+                "%s cannot be locked (%s): see to it that no other process writes it",
+                self.partial,
+                error.strerror,
+            )
         self.lines = self._take_up(json.loads(json.dumps(dict(origin))))
 
     def _take_up(self, origin: dict[str, Any]) -> int:
@@ -169,4 +180,6 @@ class PartialFile:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._stream.close()
+        # What the disk did not take, as `write` has said, would be tried once more.
+        with contextlib.suppress(OSError):
+            self._stream.close()

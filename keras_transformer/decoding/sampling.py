@@ -118,7 +118,7 @@ def sample(
 def _draw(logits: Any, uniform: Any, keep_top_k: int) -> Any:
     """Inverts the cumulative distribution: int32 [b, K] from logits [b, K, V] and [b, K]."""
     if keep_top_k > 0:
-        kept, ids = tf.math.top_k(logits, keep_top_k)
+        kept, ids = tf.math.top_k(logits, tf.minimum(keep_top_k, tf.shape(logits)[-1]))
     else:
         kept, ids = logits, None
     heights = tf.cumsum(tf.nn.softmax(kept), axis=-1)

@@ -47,8 +47,8 @@ class TranslationScore:
         learned_positions: int | None = None,
         most_lines: int = 0,
     ):
-        pairs = problem.scoring_lines(split, os.fspath(data_dir), tmp_dir)
-        pairs = list(itertools.islice(pairs, most_lines or None))
+        lines = problem.scoring_lines(split, os.fspath(data_dir), tmp_dir)
+        pairs = list(itertools.islice(lines, most_lines or None))
         if not pairs:
             raise UserError(f"there is no text of the {split} split to decode for --eval_decode")
         self.sources = [source for source, _ in pairs]

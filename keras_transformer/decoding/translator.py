@@ -12,6 +12,7 @@ be called from several threads.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import queue
 import threading
@@ -20,10 +21,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-import tensorflow as tf
 
 from keras_transformer.decoding import ensemble
 from keras_transformer.decoding.constraints import END_OF_SENTENCE
+from keras_transformer.decoding.halving import in_halves
 from keras_transformer.decoding.length_batches import Sentence, in_batches, pad, windows
 from keras_transformer.decoding.lengths import decode_lengths
 from keras_transformer.decoding.loading import LoadedRun, load_models
@@ -40,6 +41,10 @@ logger = logging.getLogger(__name__)
 
 # The search gives -1e7 to places it found no output for.
 NO_OUTPUT = -1e6
+NOT_A_NUMBER = (
+    "the model gives not-a-number for line {}: its checkpoint is broken, or training had diverged;"
+    " take an earlier checkpoint"
+)
 # Batches that a window of a stream holds: enough to sort by length, few enough to see progress.
 BATCHES_OF_A_WINDOW = 16
 
@@ -316,36 +321,31 @@ class Translator:
         options: DecodeOptions,
     ) -> list[tuple[Hypothesis, ...]]:
         """The outputs of a batch; one that does not fit into memory is halved and tried again."""
+
+        def search(part: Sequence[tuple[Sentence, int]]) -> list[tuple[Hypothesis, ...]]:
+            sentences, own_limits = zip(*part, strict=True)
+            return self._search(graph, sentences, own_limits, options)
+
+        pairs = list(zip(batch, limits, strict=True))
+        return in_halves(pairs, search, lambda pair: too_large(pair[0]))
+
+    def _search(
+        self,
+        graph: SearchGraph,
+        batch: Sequence[Sentence],
+        limits: Sequence[int],
+        options: DecodeOptions,
+    ) -> list[tuple[Hypothesis, ...]]:
         prefix = pad([s.prefix for s in batch]) if any(s.prefix for s in batch) else None
-        try:
-            ids, scores = graph.search(
-                pad([sentence.ids for sentence in batch]),
-                limits,
-                options,
-                prefix,
-                [sentence.number for sentence in batch],
-                [graph.grammar.size_of(s.text) for s in batch] if graph.grammar else None,
-            )
-        except tf.errors.ResourceExhaustedError:
-            if len(batch) == 1:
-                raise UserError(
-                    f"line {batch[0].number + 1} does not fit into memory even alone, with"
-                    f" {len(batch[0].ids)} subtokens: cut it with max_input_size, or lower"
-                    " beam_size or extra_length"
-                ) from None
-            half = len(batch) // 2
-            logger.warning("a batch of %d sentences does not fit: halved", len(batch))
-            return self._decode(graph, batch[:half], limits[:half], options) + self._decode(
-                graph, batch[half:], limits[half:], options
-            )
-        # A search among not-a-numbers finds nothing.
-        broken = np.isnan(scores).any(axis=1) | (scores <= NO_OUTPUT).all(axis=1)
-        if broken.any():
-            line = batch[int(np.argmax(broken))].number + 1
-            raise UserError(
-                f"the model gives not-a-number for line {line}: its checkpoint is broken, or"
-                " training had diverged; take an earlier checkpoint"
-            )
+        ids, scores = graph.search(
+            pad([sentence.ids for sentence in batch]),
+            limits,
+            options,
+            prefix,
+            [sentence.number for sentence in batch],
+            [graph.grammar.size_of(s.text) for s in batch] if graph.grammar else None,
+        )
+        require_numbers(batch, scores)
         return [
             self._hypotheses(sentence, own_ids, own_scores, options)
             for sentence, own_ids, own_scores in zip(batch, ids, scores, strict=True)
@@ -392,8 +392,52 @@ class Translator:
         no label smoothing: what T2T's `--score_file` prints. Ensembles score with the mean of
         their probabilities.
         """
+        first = 0
         for window in windows(pairs, batch_size):
-            sources = [self._text_side.prepared(source).strip() for source, _ in window]
-            inputs = pad([[*self.source_encoder.encode(source), 1] for source in sources])
-            targets = pad([[*self.target_encoder.encode(t.strip()), 1] for _, t in window])
-            yield from ensemble.losses(self.models[0], inputs, targets)
+            found = in_halves(
+                list(enumerate(window, start=first + 1)),
+                lambda part: ensemble.losses(self.models[0], *self._as_ids(part)),
+                lambda numbered: (
+                    f"line {numbered[0]} does not fit into memory even alone: take it out"
+                ),
+            )
+            for place, loss in enumerate(found):
+                if math.isnan(loss):
+                    raise UserError(NOT_A_NUMBER.format(first + place + 1))
+            first += len(window)
+            yield from found
+
+    def _as_ids(self, numbered: Sequence[tuple[int, tuple[str, str]]]) -> list[np.ndarray]:
+        """Inputs and targets of numbered pairs; int32 [B, S] and [B, T]."""
+        rows: tuple[list[list[int]], list[list[int]]] = ([], [])
+        for number, (source, target) in numbered:
+            texts = self._text_side.prepared(source), target
+            encoders = self.source_encoder, self.target_encoder
+            for side, text, encoder in zip(rows, texts, encoders, strict=True):
+                side.append([*encoder.encode(text.strip()), END_OF_SENTENCE])
+                if self.most_positions is not None and len(side[-1]) > self.most_positions:
+                    raise UserError(
+                        f"line {number} has {len(side[-1])} subtokens on one side, and the model"
+                        f" has learned positions for {self.most_positions}: it cannot be scored"
+                    )
+        return [pad(side) for side in rows]
+
+
+def too_large(sentence: Sentence) -> str:
+    """What to say of a sentence that does not even fit alone."""
+    return (
+        f"line {sentence.number + 1} does not fit into memory even alone, with"
+        f" {len(sentence.ids)} subtokens: cut it with max_input_size, or lower"
+        " beam_size or extra_length"
+    )
+
+
+def require_numbers(batch: Sequence[Sentence], scores: np.ndarray) -> None:
+    """Looks for a model that is broken, in the scores [B, N] of a batch.
+
+    Raises:
+        UserError: a sentence has not-a-number, or nothing: a search among such finds nothing.
+    """
+    broken = np.isnan(scores).any(axis=1) | (scores <= NO_OUTPUT).all(axis=1)
+    if broken.any():
+        raise UserError(NOT_A_NUMBER.format(batch[int(np.argmax(broken))].number + 1))

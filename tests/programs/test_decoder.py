@@ -407,6 +407,17 @@ def test_a_data_set_and_the_sweep(own_run, tmp_path, capsys):
             "different jobs: give one",
         ),
         ([*MODEL, f"--score_file={INPUT}"], "line 1: there is no tab"),
+        ([*MODEL, f"--score_file={INPUT}", "--sweep_alpha=0"], "different jobs: give one"),
+        ([*MODEL, "--sweep_beam_size=nan"], "--sweep_beam_size: 'nan' is not a whole number"),
+        ([*MODEL, "--sweep_beam_size=4,0"], "beam_size is 0: it must be at least 1"),
+        ([*MODEL, "--sweep_alpha=high"], "--sweep_alpha: 'high' is not a number"),
+        ([*MODEL, "--sweep_alpha=1", "--decode_hparams=sample=True"], "a sweep searches"),
+        ([*MODEL, "--sweep_alpha=1", "--parse_format=pretty"], "a sweep scores trees"),
+        ([*MODEL, f"--decode_from_file={RUN}"], "is no regular file"),
+        (
+            [*MODEL, f"--decode_from_file={INPUT}", "--decode_to_file=/dev/null"],
+            "--decode_to_file=/dev/null is no regular file",
+        ),
         ([*MODEL, "--model=lstm", f"--decode_from_file={INPUT}"], "only transformer is there"),
     ],
 )

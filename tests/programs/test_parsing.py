@@ -12,6 +12,7 @@ import pytest
 from keras_transformer.cli import datagen, decoder, evalb, trainer
 from keras_transformer.problems.grammar import made_up_trees
 from keras_transformer.run_dir import RunDir
+from keras_transformer.scoring.brackets import score_trees
 from keras_transformer.text.trees_linearise import source_text
 from keras_transformer.text.trees_reading import read_trees
 from keras_transformer.training import checkpoints
@@ -122,6 +123,27 @@ def test_evaluation_parses_and_keeps_the_best(parser, capsys):
         assert 0 <= record["bracket_well_formed"] <= 100
     best = max(evaluations, key=lambda record: record["bracket_fmeasure"])
     assert checkpoints.all_steps(run / "best") == [best["step"]]
+
+
+def test_a_sweep_is_scored_by_brackets(parser, capsys):
+    search = ["--decode_hparams=extra_length=12,beam_size=2"]
+    source, gold = (parser.data / f"wsj_parsing.dev.{kind}" for kind in ("words", "trees"))
+    output = parse(parser, "dev", f"--decode_from_file={source}", *search, "--alpha=2")
+    outputs = output.read_text().splitlines()
+    expected = score_trees(gold.read_text().splitlines(), outputs, skipping=False)
+    capsys.readouterr()
+    sweep = [f"--output_dir={parser.run}", *search, "--sweep_alpha=0,2", "--sweep_beam_size=2"]
+    assert decoder.main([*sweep, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    scores = {row["alpha"]: row["score"] for row in report["rows"]}
+    assert report["measure"] == "bracket_fmeasure" and list(scores) == [0, 2]
+    assert scores[2] == pytest.approx(expected.all.fmeasure or 0)
+    perfect = [f"--decode_from_file={source}", f"--reference={output}"]
+    assert decoder.main([*sweep, *perfect]) == 0
+    _, row, measure = capsys.readouterr().out.splitlines()
+    whole = score_trees(outputs, outputs, skipping=False).all.fmeasure or 0
+    assert row.split()[2].rstrip("*") == f"{whole:.2f}"
+    assert measure == "bracket_fmeasure of 20 sentences"
 
 
 def test_options_of_other_problems_are_refused(parser, tmp_path, capsys):

@@ -92,6 +92,7 @@ def test_the_other_signatures(servers, protocol):
         (NAME, ["--signature=nbest"], ["signature 'nbest'", "not found", "saved_model_cli show"]),
         (NAME, ["--input_name=input"], ["does not match signature", "names of their inputs"]),
         (NAME, ["--signature=tokens"], ["is not a line of ids"]),
+        (NAME, ["--signature=tokens", "--inputs_once=9999999999 1"], ["they lie between 0 and"]),
     ],
 )
 def test_what_does_not_match_is_said(servers, protocol, name, flags, messages):

@@ -40,6 +40,11 @@ def test_decode_hparams_of_t2t():
         ("ending_rule=marian", "ending_rule is 'marian': give one of tensor2tensor, ctranslate2"),
         ("constrain=True,min_length=3", "min_length is 3, and outputs are held to a grammar"),
         ("length_limit=word", "length_limit is 'word': give one of sentence, batch"),
+        ("extra_length=99999999999", "extra_length is 99999999999: no number may be above"),
+        ("seed=-9999999999", "seed is -9999999999: no number may be"),
+        ("shards=2,shard_id=2", "shards=2, shard_id=2.*shard_id must be below shards"),
+        ("shards=0", "shards=0, shard_id=0"),
+        ("shards=2,shards_start_offset=-1", "the offset not below 0"),
     ],
 )
 def test_mistakes(text, message):

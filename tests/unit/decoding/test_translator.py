@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.decoding import ensemble
+from keras_transformer.decoding.alpha_sweep import translate_for_alphas
 from keras_transformer.decoding.constraints import END_OF_SENTENCE
+from keras_transformer.decoding.options import DecodeOptions
 from keras_transformer.decoding.search_graph import SearchGraph
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.errors import UserError
@@ -195,6 +198,23 @@ def test_a_batch_that_does_not_fit_is_halved(monkeypatch, caplog):
         small_translator().translate(["a red door"], **OPTIONS)
 
 
+def test_scoring_a_batch_that_does_not_fit(monkeypatch):
+    pairs = [("a red door", "the moon"), ("the sun", "a garden"), ("a", "the house")]
+    expected = list(small_translator().losses(pairs))
+    losses, most = ensemble.losses, 1
+
+    def tight(models, inputs, targets):
+        if len(inputs) > most:
+            raise tf.errors.ResourceExhaustedError(None, None, "out of memory")
+        return losses(models, inputs, targets)
+
+    monkeypatch.setattr(ensemble, "losses", tight)
+    assert list(small_translator().losses(pairs)) == pytest.approx(expected, rel=1e-5)
+    most = 0
+    with pytest.raises(UserError, match="line 1 does not fit into memory even alone"):
+        list(small_translator().losses(pairs))
+
+
 def test_forced_prefix():
     lines = sentences(4)
     begins = ["the moon", "", "a garden", ""]
@@ -217,6 +237,18 @@ def test_samples_are_the_same_for_the_same_seed_in_any_batch():
         draw(1, top_k=1)[0]
         == small_translator().translate(lines[:1], beam_size=1, extra_length=4)[0].ids
     )
+
+
+def test_more_candidates_than_the_vocabulary_has_are_all_of_it():
+    options = {"sample": True, "seed": 3, "extra_length": 4}
+    everything, more = (
+        small_translator().translate(["a red door"], top_k=top_k, **options)
+        for top_k in (small_encoder().vocab_size, 10**6)
+    )
+    assert outputs(more) == outputs(everything)
+    (wide,) = small_translator().translate(["a door"], beam_size=150, extra_length=1)
+    (loss,) = forced_loss("a door", wide.best)
+    assert wide.best.log_probability == pytest.approx(loss, abs=1e-3)
 
 
 def test_ensemble_averages_probabilities():
@@ -302,6 +334,10 @@ def test_a_model_without_numbers_is_refused():
     translator = Translator([[model]], small_encoder(), small_encoder())
     with pytest.raises(UserError, match="not-a-number for line 1"):
         translator.translate(["a door"], **OPTIONS)
+    with pytest.raises(UserError, match="not-a-number for line 1"):
+        list(translator.losses([("a door", "the sun")]))
+    with pytest.raises(UserError, match="not-a-number for line 1"):
+        translate_for_alphas(translator, ["a door"], [0.0, 1.0], DecodeOptions(beam_size=2))
 
 
 def test_learned_positions_bound_source_and_output(caplog):
@@ -315,6 +351,10 @@ def test_learned_positions_bound_source_and_output(caplog):
         (translation,) = translator.translate([" ".join(WORDS)], **options)
     assert translation.length == 12
     assert "more than the 12 allowed: it is cut" in caplog.text
+    long = " ".join(WORDS)
+    for pair in (("a", long), (long, "a")):
+        with pytest.raises(UserError, match="line 2 has .* learned positions for 12"):
+            list(translator.losses([("a", "a"), pair]))
 
 
 def test_mistakes():
