@@ -15,6 +15,7 @@ from keras_transformer.cli.decoding_flags import (
     decode_hparams,
     identity,
     load_run,
+    make_folder,
     parsing_settings,
     require_run_dir,
 )
@@ -204,7 +205,7 @@ def _target(flags: Flags, hparams: DecodeHparams, loaded: LoadedRun, base: str) 
         raise UserError(
             f"--decode_to_file={path} is the input itself, which would be lost: name another file"
         )
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    make_folder(Path(path).parent)
     return path
 
 

@@ -13,6 +13,7 @@ from keras_transformer.cli.decoding_flags import (
     decode_hparams,
     identity,
     load_run,
+    make_folder,
     parsing_settings,
     require_run_dir,
 )
@@ -64,7 +65,7 @@ def run(flags: Flags) -> int | None:
     if not flags.translations_dir:
         raise UserError("--translations_dir is not given: name a folder for the outputs")
     options = decode_hparams(flags).options.replace(n_best=1)
-    Path(flags.translations_dir).mkdir(parents=True, exist_ok=True)
+    make_folder(Path(flags.translations_dir))
 
     from keras_transformer.training import checkpoints
 

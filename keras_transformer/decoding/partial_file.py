@@ -87,8 +87,13 @@ class PartialFile:
             )
         self._stream.truncate(0)
         temporary = self.record.with_name(f".{self.record.name}.{os.getpid()}.tmp")
-        temporary.write_text(json.dumps(origin, indent=1) + "\n", encoding="utf-8")
-        os.replace(temporary, self.record)
+        try:
+            temporary.write_text(json.dumps(origin, indent=1) + "\n", encoding="utf-8")
+            os.replace(temporary, self.record)
+        except OSError as error:
+            raise UserError(f"{self.record} cannot be written: {error.strerror}") from None
+        finally:
+            temporary.unlink(missing_ok=True)
         return 0
 
     def _origin_before(self) -> dict[str, Any] | None:

@@ -415,6 +415,10 @@ def test_a_data_set_and_the_sweep(own_run, tmp_path, capsys):
         ([*MODEL, "--sweep_alpha=1", "--parse_format=pretty"], "a sweep scores trees"),
         ([*MODEL, f"--decode_from_file={RUN}"], "is no regular file"),
         (
+            [*MODEL, f"--decode_from_file={INPUT}", f"--decode_to_file={INPUT}/below/out"],
+            f"{INPUT}/below cannot be made (Not a directory): name another",
+        ),
+        (
             [*MODEL, f"--decode_from_file={INPUT}", "--decode_to_file=/dev/null"],
             "--decode_to_file=/dev/null is no regular file",
         ),

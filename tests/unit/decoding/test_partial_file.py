@@ -83,6 +83,17 @@ def test_a_disk_that_takes_no_more(tmp_path):
     assert target.read_text() == "".join(f"{line}\n" for line in lines)
 
 
+def test_a_disk_that_takes_nothing(tmp_path):
+    with (
+        pytest.raises(UserError, match=r"out.partial.json cannot be written: File too large"),
+        files_no_larger_than(1),
+    ):
+        PartialFile(tmp_path / "out", {"input": "abc"})
+    assert [path.name for path in tmp_path.iterdir()] == ["out.partial"]
+    with PartialFile(tmp_path / "out", {"input": "abc"}) as partial:
+        assert partial.lines == 0
+
+
 def test_a_drive_without_locks_is_warned_of(tmp_path, monkeypatch, caplog):
     def refuses(stream, operation):
         raise OSError(errno.ENOLCK, "No locks available")
