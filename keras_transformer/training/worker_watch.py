@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from keras_transformer.training.cluster import POLL_EVERY, SAY_EVERY, Cluster, Door, answers
 
@@ -39,6 +39,9 @@ class WorkerWatch:
         cluster: all processes.
         run_dir: named in the message.
         start_timeout: seconds that the others have to come up.
+
+    Attributes:
+        on_loss: called when another process was found lost, before any message; maybe repeatedly.
     """
 
     def __init__(self, cluster: Cluster, run_dir: str | os.PathLike[str], start_timeout: float):
@@ -49,6 +52,7 @@ class WorkerWatch:
         self._has_lost = threading.Event()
         self._lock = threading.Lock()
         self._reason = ""
+        self.on_loss: Callable[[], None] = lambda: None
 
     def meet(self) -> None:
         """Waits until all processes are up.
@@ -129,6 +133,7 @@ class WorkerWatch:
     def _lose(self, reason: str) -> None:
         with self._lock:
             self._reason = self._reason or reason
+        self.on_loss()
         self._has_lost.set()
 
     def _end(self, reason: str) -> None:

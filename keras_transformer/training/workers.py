@@ -27,6 +27,7 @@ from keras_transformer import __version__
 from keras_transformer.errors import UserError
 from keras_transformer.run_dir import write_text_atomically
 from keras_transformer.training import distribution
+from keras_transformer.training.abort_filter import aborts_held_back
 from keras_transformer.training.cluster import Cluster
 from keras_transformer.training.worker_watch import WorkerWatch
 
@@ -114,11 +115,12 @@ class Team(Alone):
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
-        try:
-            with self.explained():
-                yield
-        finally:
-            self._watch.stop()
+        with aborts_held_back() as self._watch.on_loss:
+            try:
+                with self.explained():
+                    yield
+            finally:
+                self._watch.stop()
 
     def _sum_of_workers(self, value: float) -> float:
         return float(self._total(tf.constant(value, tf.float64))) / self._local
