@@ -100,8 +100,10 @@ class Runner:
             begun = read_plan(self.folder / plan.row)
             if begun is not None:
                 # The text is compared when it has been read.
-                text = {"scored_lines": begun.scored_lines, "text_sha256": begun.text_sha256}
-                require_same(self.folder / plan.row, begun, dataclasses.replace(plan, **text))
+                wanted = dataclasses.replace(
+                    plan, scored_lines=begun.scored_lines, text_sha256=begun.text_sha256
+                )
+                require_same(self.folder / plan.row, begun, wanted)
             elif (self.folder / plan.row / "run.json").is_file():
                 raise UserError(
                     f"{self.folder / plan.row} is a run directory that kt-reproduce did not begin"

@@ -24,7 +24,10 @@ def markdown(results: Sequence[Result]) -> str:
     """The whole page: figures beside the paper's, what is followed, and every deviation."""
     table = plan_of(results[0]).table
     parts = [f"# {TITLES[table]}", *_TABLES[table](results), _cost(results)]
-    parts += ["## What of the paper is followed, but for the deviations below", _list(FOLLOWED[table])]
+    parts += [
+        "## What of the paper is followed, but for the deviations below",
+        _list(FOLLOWED[table]),
+    ]
     parts += ["## Deviations from the paper", _deviations(results)]
     differing = unlike(results)
     if differing:
