@@ -75,7 +75,9 @@ class TrainLog:
         start = SessionLog(status=SessionLog.START)
         for folder in filter(os.path.isdir, self._folders.values()):
             writer = EventFileWriter(folder)
-            writer.add_event(Event(wall_time=time.time(), step=step + 1, session_log=start))
+            # TensorBoard takes the first one of a run for its beginning, which takes nothing back.
+            for _ in range(2):
+                writer.add_event(Event(wall_time=time.time(), step=step + 1, session_log=start))
             writer.close()
 
     def train(self, step: int, rate: float, figures: dict[str, float]) -> None:
