@@ -109,6 +109,8 @@ def run(flags: Flags) -> int | None:
     job = jobs[0] if jobs else ""
     if not job and (flags.eval_use_test_set or flags.data_dir):
         job = "decode_from_dataset"
+    if (not job or job == "decode_interactive") and sys.stdin is None:
+        raise UserError("standard input is closed: give --decode_from_file")
     source = _existing_input(flags, hparams)
     loaded = load_run(flags, flags.checkpoint_path)
     loaded.run.problem.set_decode_settings(**parsing_settings(flags))
@@ -129,8 +131,6 @@ def run(flags: Flags) -> int | None:
     elif job == "score_file":
         decode_file.score_file(translator, source, sys.stdout, hparams.options.batch_size)
     else:
-        if sys.stdin is None:
-            raise UserError("standard input is closed: give --decode_from_file")
         lines = decode_file.stream_lines(sys.stdin.buffer)
         if job == "decode_interactive" or sys.stdin.isatty():
             from keras_transformer.decoding.interactive import interact

@@ -47,7 +47,7 @@ program.enum(
     " signature wants it",
 )
 program.string("input_name", None, "name of the signature's input: inputs, or input for examples")
-program.float("timeout_secs", 10.0, "seconds to wait for an answer", 0.001)
+program.float("timeout_secs", 10.0, "seconds to wait for an answer", 0.001, 1e6)
 program.string("inputs_once", None, "one sentence; the program ends after it")
 program.integer("batch_size", 32, "lines of one request; at a terminal always one", 1)
 program.boolean("scores", False, "put a tab and the score behind each output")
@@ -62,13 +62,14 @@ def run(flags: Flags) -> int | None:
     if not flags.servable_name:
         raise UserError("--servable_name is not given: name the model as the server was told to")
 
+    if sys.stdin is None and flags.inputs_once is None:
+        raise UserError("standard input is closed: give --inputs_once")
+
     from keras_transformer.export.serving_client import connect
 
     client = connect(flags.server, flags.servable_name, flags.timeout_secs, flags.servable_version)
     if flags.inputs_once is not None:
         _answer(client, flags, [flags.inputs_once])
-    elif sys.stdin is None:
-        raise UserError("standard input is closed: give --inputs_once")
     elif sys.stdin.isatty():
         for line in _prompted():
             try:

@@ -39,10 +39,11 @@ def connect(
     Raises:
         UserError: the address is of neither form.
     """
-    if server.startswith(("http://", "https://")):
-        return RestClient(server, servable_name, timeout_secs, version)
+    rest = server.startswith(("http://", "https://"))
     host, colon, port = server.rpartition(":")
-    if "/" in server or (colon and (not host or not port.isdigit())):
+    if rest and _is_address(server):
+        return RestClient(server, servable_name, timeout_secs, version)
+    if rest or "/" in server or (colon and (not host or not port.isdigit())):
         raise UserError(
             f"--server={server}: give host:port for gRPC (TensorFlow Serving's port {GRPC_PORT}),"
             f" or http://host:port for REST (its port {REST_PORT})"
@@ -50,6 +51,15 @@ def connect(
     return GrpcClient(
         server if colon else f"{server}:{GRPC_PORT}", servable_name, timeout_secs, version
     )
+
+
+def _is_address(url: str) -> bool:
+    """Whether it has a host and no impossible port."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False
 
 
 class RestClient:

@@ -430,6 +430,13 @@ def test_mistakes(capsys, flags, message):
     assert message in capsys.readouterr().err
 
 
+def test_standard_input_is_closed(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", None)
+    for flags in ([], ["--decode_interactive"]):
+        assert main([*MODEL, *flags]) == 2
+        assert "standard input is closed: give --decode_from_file" in capsys.readouterr().err
+
+
 def test_the_input_is_never_the_output(tmp_path, capsys):
     text = tmp_path / "text"
     text.write_text("a b\n")

@@ -121,7 +121,17 @@ def test_a_server_that_is_not_there(prefix):
 
 @pytest.mark.parametrize(
     ("server", "message"),
-    [("ftp://host:1", "give host:port for gRPC"), ("host:port", "give host:port for gRPC")],
+    [
+        (server, "give host:port for gRPC")
+        for server in (
+            "ftp://host:1",
+            "host:port",
+            "http://",
+            "http://host:99999",
+            "http://host:port",
+            "http://[::1",
+        )
+    ],
 )
 def test_a_wrong_address(server, message):
     assert message in ask(server, "--inputs_once=a")[2]
@@ -131,6 +141,12 @@ def test_flags_that_are_missing(capsys):
     assert main([]) == 2 and main(["--server=a:1"]) == 2
     error = capsys.readouterr().err
     assert "--server is not given" in error and "--servable_name is not given" in error
+
+
+def test_standard_input_is_closed(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["--server=127.0.0.1:1", f"--servable_name={NAME}"]) == 2
+    assert "standard input is closed: give --inputs_once" in capsys.readouterr().err
 
 
 def test_no_tensorflow_is_loaded():
