@@ -166,15 +166,16 @@ def _export_ctranslate2(flags: Flags, options: DecodeOptions, path: Path) -> Exp
     )
     from keras_transformer.export.target_dir import folder_bytes
 
+    translator = Translator.of_loaded(loaded)
     description = {
         **saved_model.describe(loaded, options, flags.weights),
-        "translate_batch": translate_batch_options(options),
+        "translate_batch": translate_batch_options(options, translator.most_positions),
     }
     vocabularies = _vocabularies(flags, loaded)
     ctranslate2_model.save(loaded, path, flags.weights, vocabularies, description)
 
     def translate(sources: list[str]) -> list[str]:
-        return CTranslate2Outputs(path, Translator.of_loaded(loaded)).texts(sources, options)
+        return CTranslate2Outputs(path, translator).texts(sources, options)
 
     return ExportReport(
         export_dir=str(path),

@@ -13,6 +13,7 @@ from keras_transformer.decoding.length_batches import Sentence
 from keras_transformer.decoding.lengths import decode_lengths
 from keras_transformer.decoding.options import DecodeOptions
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.export.ctranslate2_model import MOST_POSITIONS
 
 
 class CTranslate2Outputs:
@@ -38,6 +39,7 @@ class CTranslate2Outputs:
             str(folder), device="cpu", compute_type=compute_type, intra_threads=threads
         )
         self._translator = translator
+        self._most = translator.most_positions or MOST_POSITIONS
         tokens = json.loads(Path(folder, "tokens.json").read_text("utf-8"))
         self._source_tokens = tokens["inputs"]
         self._id_of = {token: number for number, token in enumerate(tokens["targets"])}
@@ -74,11 +76,11 @@ class CTranslate2Outputs:
     def _translate(
         self, batch: Sequence[Sentence], options: DecodeOptions
     ) -> list[tuple[list[int], float]]:
-        longest, most = max(len(each.ids) for each in batch), self._translator.most_positions
+        longest, most = max(len(each.ids) for each in batch), self._most
         (limit,) = decode_lengths([longest], options.extra_length, most=most)
         results = self._model.translate_batch(
             [[self._source_tokens[i] for i in sentence.ids[:-1]] for sentence in batch],
-            **translate_batch_options(options),
+            **translate_batch_options(options, most),
             max_decoding_length=limit,
             return_scores=True,
         )
@@ -88,10 +90,20 @@ class CTranslate2Outputs:
         ]
 
 
-def translate_batch_options(options: DecodeOptions) -> dict[str, Any]:
-    """What to give `ctranslate2.Translator.translate_batch` for a search most like the one here."""
+def translate_batch_options(
+    options: DecodeOptions, most_positions: int | None = None
+) -> dict[str, Any]:
+    """What to give `ctranslate2.Translator.translate_batch` for a search most like the one here.
+
+    Sources are cut where the positions end or `options.max_input_size` says, the end of sentence
+    included; CTranslate2's own default would cut at 1,024 subtokens.
+    """
+    most = most_positions or MOST_POSITIONS
     return {
         "beam_size": options.beam_size,
         "length_penalty": options.alpha,
         "min_decoding_length": options.min_length,
+        "max_input_length": min(options.max_input_size, most)
+        if options.max_input_size > 0
+        else most,
     }

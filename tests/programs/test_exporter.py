@@ -191,6 +191,7 @@ def test_ctranslate2_as_json_beside_kt_decoder(tmp_path, capsys):
         "beam_size": 4,
         "length_penalty": 0.0,
         "min_decoding_length": 0,
+        "max_input_length": 2048,
     }
     assert about["decoding"]["ending_rule"] == "ctranslate2"
 

@@ -43,7 +43,9 @@ def test_what_is_loaded_says_what_was_saved(tmp_path):
     found = loaded.signatures["serving_default"](inputs=tf.constant(lines))
     wanted = model.best(tf.constant(lines))
     np.testing.assert_array_equal(found["outputs"], wanted["outputs"])
-    assert saved_model.translate(model.signatures(), lines) == [t.decode() for t in found["outputs"].numpy()]
+    assert saved_model.translate(model.signatures(), lines) == [
+        t.decode() for t in found["outputs"].numpy()
+    ]
 
 
 @pytest.mark.slow
