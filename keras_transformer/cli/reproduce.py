@@ -181,7 +181,10 @@ def _join(flags: Flags) -> int:
             f"--{idle[0]} has no effect on rows that are done: with --join give only"
             f" {', '.join(f'--{name}' for name in _FLAGS_OF_JOIN if name != 'join')}"
         )
-    results = collect([Path(folder) for folder in flags.join if folder])
+    folders = [Path(folder) for folder in flags.join if folder]
+    if not folders:
+        raise UserError(f"--join={','.join(flags.join)} names no folder")
+    results = collect(folders)
     table = results[0]["plan"]["table"]
     if flags.table and int(flags.table) != table:
         raise UserError(f"--table={flags.table}, but the rows of --join are of table {table}")

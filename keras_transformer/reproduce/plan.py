@@ -133,8 +133,23 @@ def plan_from_dict(values: dict[str, Any]) -> RowPlan:
     """The plan of `as_dict`.
 
     Raises:
-        TypeError: a name is missing or unknown.
+        TypeError: it is no dict, or a name is missing or unknown.
     """
+    if not isinstance(values, dict):
+        raise TypeError("a plan is one JSON object")
+    names = {field.name: field for field in dataclasses.fields(RowPlan)}
+    unknown = sorted(values.keys() - names.keys())
+    if unknown:
+        raise TypeError(f"a plan has no {', '.join(unknown)}")
+    missing = [
+        name
+        for name, field in names.items()
+        if name not in values
+        and field.default is dataclasses.MISSING
+        and field.default_factory is dataclasses.MISSING
+    ]
+    if missing:
+        raise TypeError(f"the plan lacks {', '.join(missing)}")
     return RowPlan(**values)
 
 

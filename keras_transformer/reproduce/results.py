@@ -39,6 +39,8 @@ def read_result(row_dir: Path) -> Result | None:
         return None
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(result, dict):
+            raise ValueError("it is no JSON object")
         if result["format"] != FORMAT:
             raise ValueError(f"its format is {result['format']}, this release reads {FORMAT}")
         plan = plan_from_dict(result["plan"])

@@ -58,7 +58,7 @@ def test_a_damaged_result_is_named(write, tmp_path):
     short = {name: value for name, value in whole.items() if name not in ("bleu", "perplexity")}
     for content, why in (
         (json.dumps(whole)[:100], "Unterminated|Expecting"),
-        ("[]", "list"),
+        ("[]", "it is no JSON object"),
         ('{"format": 1}', "it lacks 'plan'"),
         (json.dumps({**whole, "format": 9}), "its format is 9, this release reads 1"),
         (json.dumps({**whole, "plan": {**whole["plan"], "row": "Z"}}), "there is no row 'Z'"),
