@@ -27,8 +27,8 @@ LOG_FILE = "train_log.jsonl"
 EVAL_FOLDER = "eval"
 
 
-def events(run_dir: str | os.PathLike[str], kind: str) -> Iterator[dict[str, Any]]:
-    """The lines of one event in the order written; a line cut off by a kill is left out."""
+def events(run_dir: str | os.PathLike[str], *kinds: str) -> Iterator[dict[str, Any]]:
+    """The lines of some events in the order written; a line cut off by a kill is left out."""
     path = os.path.join(run_dir, LOG_FILE)
     if not os.path.isfile(path):
         return
@@ -38,7 +38,7 @@ def events(run_dir: str | os.PathLike[str], kind: str) -> Iterator[dict[str, Any
                 record = json.loads(text)
             except ValueError:
                 continue
-            if isinstance(record, dict) and record.get("event") == kind:
+            if isinstance(record, dict) and record.get("event") in kinds:
                 yield record
 
 
