@@ -60,6 +60,8 @@ def run(flags: Flags) -> int | None:
         raise UserError('--source is not given or blank: give a sentence, --source="A house."')
     if flags.target is not None and not flags.target.strip():
         raise UserError("--target is blank: leave it out to have a translation decoded")
+    for name in ("source", "target"):
+        _require_text(name, getattr(flags, name) or "")
     heads = _heads(flags.heads)
     outputs = [path for path in (flags.html, flags.png) if path]
     if not outputs:
@@ -68,8 +70,10 @@ def run(flags: Flags) -> int | None:
         _check_folder(path)
     if flags.png:
         from keras_transformer.plots.attention_picture import require_matplotlib
+        from keras_transformer.plots.figure import require_image_path
 
         require_matplotlib()
+        require_image_path(flags.png, "--png")
     loaded = load_run(flags, flags.checkpoint_path)
     if flags.raw_input is not None:
         loaded.run.problem.set_decode_settings(raw_input=flags.raw_input)
@@ -108,6 +112,15 @@ def _heads(given: list[str] | None) -> list[int] | None:
     if len(numbers) != len(given) or not all(numbers):
         raise UserError(f"--heads={','.join(given)}: give numbers from 1 on, commas between")
     return [number - 1 for number in dict.fromkeys(numbers)]
+
+
+def _require_text(name: str, text: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # Python's stand-ins for bytes of the command line
+        raise UserError(
+            f"--{name}={text!r} is not UTF-8: set the terminal's encoding to UTF-8 and type it again"
+        ) from None
 
 
 def _check_folder(path: str) -> None:

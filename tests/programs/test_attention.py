@@ -103,10 +103,12 @@ def test_a_parsing_model(capsys):
         ([f"--output_dir={BASE}"], "--source is not given or blank"),
         ([f"--output_dir={BASE}", "--source=a", "--target= "], "--target is blank"),
         ([f"--output_dir={BASE}", "--source=a", "--heads=1,x"], "--heads=1,x: give numbers"),
+        ([f"--output_dir={BASE}", "--source=\udc80"], "is not UTF-8"),
         ([f"--output_dir={BASE}", "--source=a", "--heads=0"], "give numbers from 1 on"),
         ([f"--output_dir={BASE}", "--source=a", "--html=", "--png="], "nothing to write"),
         ([f"--output_dir={BASE}", "--source=a", "--html=no/page.html"], "there is no folder no"),
         ([f"--output_dir={BASE}", "--source=a", "--png=."], ". is a folder: name a file"),
+        ([f"--output_dir={BASE}", "--source=a", "--png=x.xyz"], "ends in no image format"),
     ],
 )
 def test_mistakes_end_with_one_line(flags, message, tmp_path, capsys):
