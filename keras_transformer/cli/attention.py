@@ -119,7 +119,7 @@ def _require_text(name: str, text: str) -> None:
         text.encode("utf-8")
     except UnicodeEncodeError:  # Python's stand-ins for bytes of the command line
         raise UserError(
-            f"--{name}={text!r} is not UTF-8: set the terminal's encoding to UTF-8 and type it again"
+            f"--{name}={text!r} is not UTF-8: set the terminal to UTF-8 and type it again"
         ) from None
 
 
