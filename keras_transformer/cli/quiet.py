@@ -1,13 +1,18 @@
-"""Keeps TensorFlow's C++ log off the screen, whenever it is imported.
+"""Keeps TensorFlow's C++ log off the screen, whenever it is imported, and its import short.
 
 Importing TensorFlow 2.21 writes lines about oneDNN and CUDA to the standard error that no
 environment variable stops, since its log is not yet set up then. The first import is therefore made
 with the file descriptor turned away; what was written is shown if the import fails.
+
+It also takes seconds, of which a quarter is saved. TensorFlow imports Keras, which imports
+Matplotlib, where there is one, for a picture of images that no program here draws: meanwhile it is
+not to be found. And Python looks for garbage among the modules again and again.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 import tempfile
@@ -18,6 +23,7 @@ from types import ModuleType
 from typing import Any
 
 LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
+MATPLOTLIB = "matplotlib"
 SILENT = "3"
 
 
@@ -61,8 +67,35 @@ class _QuietLoader(Loader):
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        with _standard_error_turned_away():
+        with _standard_error_turned_away(), _without_matplotlib(), _without_garbage_collection():
             self._loader.exec_module(module)
+
+
+@contextlib.contextmanager
+def _without_matplotlib() -> Iterator[None]:
+    """Inside, Matplotlib cannot be imported, as if it were not installed; unless it is already."""
+    if MATPLOTLIB in sys.modules:
+        yield
+        return
+    modules: dict[str, ModuleType | None] = sys.modules  # type: ignore[assignment]
+    modules[MATPLOTLIB] = None
+    try:
+        yield
+    finally:
+        del modules[MATPLOTLIB]
+
+
+@contextlib.contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """No garbage is looked for inside, nor later among what is made inside: modules stay."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if was_enabled:
+            gc.enable()
 
 
 @contextlib.contextmanager

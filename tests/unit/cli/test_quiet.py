@@ -1,4 +1,4 @@
-"""TensorFlow's import is silent unless the user asks for its log."""
+"""TensorFlow's import is silent unless the user asks for its log, and leaves Matplotlib alone."""
 
 from __future__ import annotations
 
@@ -26,3 +26,13 @@ def test_the_import_says_what_was_asked_for(level: str | None, is_silent: bool) 
     )
     assert (done.stderr == "") == is_silent
     assert done.stdout == ""
+
+
+@pytest.mark.slow
+def test_the_import_does_without_matplotlib_and_garbage_collection() -> None:
+    """Both are there again afterwards."""
+    without = "import gc, sys; assert 'matplotlib' not in sys.modules"
+    frozen = "assert gc.isenabled() and gc.get_freeze_count() > 10**5"
+    drawing = "import matplotlib.pyplot as p; p.figure()"
+    program = f"{IMPORT}; {without}; {frozen}; {drawing}"
+    subprocess.run([sys.executable, "-c", program], check=True)
