@@ -4,7 +4,7 @@ Importing TensorFlow 2.21 writes lines about oneDNN and CUDA to the standard err
 environment variable stops, since its log is not yet set up then. The first import is therefore made
 with the file descriptor turned away; what was written is shown if the import fails.
 
-It also takes seconds, of which a quarter is saved. TensorFlow imports Keras, which imports
+It also takes seconds, of which a third and more is saved. TensorFlow imports Keras, which imports
 Matplotlib, where there is one, for a picture of images that no program here draws: meanwhile it is
 not to be found. And Python looks for garbage among the modules again and again.
 """
