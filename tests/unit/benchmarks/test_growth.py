@@ -56,3 +56,16 @@ def test_tables_show_figures_formulas_and_what_is_too_steep():
     time, memory = (line for line in table.splitlines() if line.startswith(("Time", "Memory")))
     assert "a + b" in time and "steeper than its formula" in time
     assert "c + d" in memory and "as it must" in memory
+
+
+@pytest.mark.slow
+def test_the_quick_curves_are_measured_and_drawn(tmp_path):
+    results = growth.measure(quick=True)
+    wanted = growth.curves(quick=True)
+    assert list(results) == [curve.name for curve in wanted]
+    for curve in wanted:
+        points = results[curve.name]["points"]
+        assert [point["size"] for point in points] == list(curve.values)
+        assert all(point["seconds"] > 0 and point["bytes"] > 0 for point in points)
+    growth.draw(results, tmp_path / "growth.png")
+    assert (tmp_path / "growth.png").read_bytes().startswith(b"\x89PNG")
