@@ -120,8 +120,11 @@ def run(flags: Flags) -> int | None:
     from keras_transformer.decoding import decode_file
     from keras_transformer.decoding.translator import Translator
 
-    alone = job == "decode_interactive" or (not job and sys.stdin.isatty())
-    freeze_weights(loaded.run.hparams.activation_dtype, 1 if alone else hparams.options.batch_size)
+    if program.owns_process:
+        # Who calls `main` from Python may train in the same process afterwards.
+        alone = job == "decode_interactive" or (not job and sys.stdin.isatty())
+        batch_size = 1 if alone else hparams.options.batch_size
+        freeze_weights(loaded.run.hparams.activation_dtype, batch_size)
     translator = Translator.of_loaded(loaded)
     if job == "decode_from_file":
         target = _target(flags, hparams, loaded, flags.decode_from_file)

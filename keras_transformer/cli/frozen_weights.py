@@ -16,7 +16,8 @@ def freeze_weights(dtype: str, batch_size: int) -> None:
     shrink while they are decoded would be packed anew after all, at twice the cost. A variable that
     is set already is left as it is; GPUs do not look at it.
 
-    Must be called before anything is decoded, and never in a program that trains.
+    Must be called before anything is decoded, and never in a process that trains: it would go on
+    with the packed weights of its first update. `Trainer` refuses such a process.
 
     Args:
         dtype: of the activations.

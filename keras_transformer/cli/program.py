@@ -62,6 +62,8 @@ class Program:
         self.name = name
         self.summary = summary
         self.examples = examples
+        # False where `main` was called with arguments, from a process that may do other things too.
+        self.owns_process = False
         self._values = flags.FlagValues()
         self._order: list[str] = []
         self._ignored: dict[str, str] = {}
@@ -153,6 +155,7 @@ class Program:
         """The script's entry point: `main(argv=None) -> exit status`; argv without the name."""
 
         def entry(argv: Sequence[str] | None = None) -> int:
+            self.owns_process = argv is None
             arguments = list(sys.argv[1:] if argv is None else argv)
             _print_what_the_terminal_cannot_show_as_escapes()
             try:

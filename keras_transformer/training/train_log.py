@@ -79,6 +79,8 @@ class TrainLog:
             for _ in range(2):
                 writer.add_event(Event(wall_time=time.time(), step=step + 1, session_log=start))
             writer.close()
+        # Files are read in the order of their names, which hold the second they were begun in.
+        time.sleep(1.0 - time.time() % 1.0)
 
     def train(self, step: int, rate: float, figures: dict[str, float]) -> None:
         """Figures of the updates up to `step`."""

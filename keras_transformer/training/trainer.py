@@ -24,6 +24,7 @@ from keras_transformer import registry
 from keras_transformer.data import mixing, pipeline
 from keras_transformer.decoding.translation_score import TranslationScore
 from keras_transformer.errors import UserError
+from keras_transformer.layers.ready_weights import FROZEN_WEIGHTS
 from keras_transformer.model.transformer import Transformer
 from keras_transformer.run_dir import RunDir
 from keras_transformer.training import (
@@ -82,6 +83,11 @@ class Trainer:
         options: TrainOptions,
         evaluates_during_training: bool = True,
     ):
+        if os.environ.get(FROZEN_WEIGHTS) == "1":
+            raise UserError(
+                f"{FROZEN_WEIGHTS}=1 lets TensorFlow go on with the first weights it sees, which"
+                " training changes: unset it, and train in a process that has not decoded under it"
+            )
         self.run = run
         self.options = options
         self.hparams = run.hparams

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from keras_transformer import registry
 from keras_transformer.cli import decoder
 from keras_transformer.cli.decoder import main
 from keras_transformer.decoding import decode_file
@@ -323,7 +324,9 @@ def package(tmp_path_factory):
         "class OracleToyEnde(Text2TextProblem):\n"
         "    approx_vocab_size = 256\n"
     )
-    return package
+    yield package
+    # Another file of tests registers a problem of this name.
+    registry._problems.pop("oracle_toy_ende", None)
 
 
 @pytest.fixture

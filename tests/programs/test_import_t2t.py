@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from keras_transformer import registry
 from keras_transformer.cli import avg, decoder, import_t2t, trainer
 from keras_transformer.training import checkpoints
 from tests.unit.t2t_compat.bundles import BASE_V3, GOLDEN, MODELS, TRAINER_RUN, copy_run
@@ -43,7 +44,9 @@ def usr_dir(tmp_path_factory):
     folder = tmp_path_factory.mktemp("package") / "toy_problems"
     folder.mkdir()
     (folder / "__init__.py").write_text(USR_DIR)
-    return folder
+    yield folder
+    # Another file of tests registers a problem of this name.
+    registry._problems.pop("oracle_toy_ende", None)
 
 
 @pytest.mark.slow

@@ -4,12 +4,15 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from keras_transformer.cli.frozen_weights import freeze_weights
+from keras_transformer.errors import UserError
 from keras_transformer.layers.ready_weights import FROZEN_WEIGHTS
+from keras_transformer.training.trainer import Trainer
 
 
 @pytest.mark.parametrize(
@@ -63,3 +66,9 @@ def test_frozen_weights_change_no_output():
     for one, other in zip(map(json.loads, plain), map(json.loads, packed), strict=True):
         assert one[0] == other[0]
         np.testing.assert_allclose(one[1], other[1], atol=1e-4)
+
+
+def test_a_process_of_frozen_weights_does_not_train(monkeypatch):
+    monkeypatch.setenv(FROZEN_WEIGHTS, "1")
+    with pytest.raises(UserError, match="unset it"):
+        Trainer(SimpleNamespace(), "", SimpleNamespace())

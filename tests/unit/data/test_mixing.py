@@ -108,7 +108,7 @@ def test_flags_that_are_wrong(flags, message):
 def test_a_number_is_how_many_are_drawn_for_one_of_the_first(data_dir):
     mixture = _mixture(data_dir, [{"problem": "second", "options": {}, "weight": "0.5"}])
     counts = _drawn(data_dir, mixture)
-    assert counts["second"] / counts["first"] == pytest.approx(0.5, rel=0.15)
+    assert counts["second"] / counts["first"] == pytest.approx(0.5, rel=0.3)
     first, second = mixture.shares(data_dir)
     assert (first.records, second.records) == (300, 100)
     assert first.sentence_share == pytest.approx(2 / 3)
@@ -121,7 +121,7 @@ def test_a_number_is_how_many_are_drawn_for_one_of_the_first(data_dir):
 def test_times_of_a_pass(data_dir):
     mixture = _mixture(data_dir, [{"problem": "second", "options": {}, "weight": "3x"}])
     counts = _drawn(data_dir, mixture)
-    assert counts["second"] / counts["first"] == pytest.approx(1, rel=0.15)
+    assert counts["second"] / counts["first"] == pytest.approx(1, rel=0.3)
     assert mixture.shares(data_dir)[1].passes == pytest.approx(3)
 
 
