@@ -139,7 +139,7 @@ def test_long_sources_are_not_cut_by_ctranslate2s_default(tmp_path):
     loaded = of_small_model()
     ctranslate2_model.save(loaded, tmp_path / "model")
     translator = Translator(loaded.models, small_encoder(), small_encoder())
-    options = DecodeOptions(beam_size=1, extra_length=0, max_input_size=1300)
+    options = DecodeOptions(beam_size=1, alpha=0.0, extra_length=0, max_input_size=1300)
     line = "the red house " * 500
     assert len(small_encoder().encode(line)) > 1300
     (ours,) = translator.translate([line], options)
