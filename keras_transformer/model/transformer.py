@@ -1,7 +1,7 @@
 """The Transformer: ids of a source and of a target in, logits of the target out.
 
-Shapes: B sentences, S source positions, T target positions, d model width, H heads, V vocabulary
-entries of the target, K beams, L target positions decoded so far. Ids are int32, 0 is padding.
+Here it is put together from settings. What it computes of whole sequences stands in
+`forward_pass`, what decoding asks of it, a step at a time, in `incremental_decoding`.
 
 Names of the weights. `named_weights()` gives every weight under a plain path, the same in every
 run, with no prefix; checkpoints, averaging and the loader of T2T's checkpoints use nothing else:
@@ -20,31 +20,27 @@ run, with no prefix; checkpoints, averaging and the loader of T2T's checkpoints 
     encoder/final_layer_norm/scale                      [d]; also bias, pre-norm only
     decoder/…                                           the same, and layer_<n>/cross_attention/…
 
-a is the total width of keys (and of queries) over all heads, f the width inside the feed-forward
-layer. A sub-layer that normalises both before and after itself has the second one under
-`layer_norm_after`.
+d is the width of the model, V the size of a vocabulary, a the total width of keys (and of queries)
+over all heads, f the width inside the feed-forward layer. A sub-layer that normalises both before
+and after itself has the second one under `layer_norm_after`.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import keras
-import numpy as np
-import tensorflow as tf
 
 from keras_transformer.errors import UserError
-from keras_transformer.layers.dropout import Dropout, drop_symbols, dropout_noise
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.embedding import Embedding, TargetSpaceEmbedding
 from keras_transformer.layers.initial_values import weights_to_be_loaded
 from keras_transformer.layers.neighbourhood import Neighbourhood
 from keras_transformer.layers.position import LearnedPositions, TimingSignal
-from keras_transformer.layers.ready_weights import ready_weights
-from keras_transformer.model import masks
-from keras_transformer.model.decoder import Cache, Decoder
+from keras_transformer.model.decoder import Decoder
 from keras_transformer.model.encoder import Encoder
+from keras_transformer.model.incremental_decoding import IncrementalDecoding
 from keras_transformer.model.sublayers import SublayerSettings
 
 if TYPE_CHECKING:
@@ -53,15 +49,10 @@ if TYPE_CHECKING:
 __all__ = ["POSITIONS", "Transformer", "weights_to_be_loaded"]
 
 POSITIONS = ("timing", "timing_paper", "emb", "timing_from_features", "none")
-Features = dict[str, Any]
-
-# There is no Python control flow over tensors here; rewriting the code to look for some takes
-# longer than tracing it.
-_without_autograph = tf.autograph.experimental.do_not_convert
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
-class Transformer(keras.Model):
+class Transformer(IncrementalDecoding):
     """The encoder-decoder of "Attention Is All You Need" with Tensor2Tensor's numbers.
 
     All weights are made when the model is, under the distribution strategy in force.
@@ -303,305 +294,5 @@ class Transformer(keras.Model):
         prefix = f"{self.path}/"
         return {variable.path.removeprefix(prefix): variable for variable in self.weights}
 
-    # Training and scoring
-
-    @_without_autograph
-    def __call__(self, inputs: Features, *args: Any, **kwargs: Any) -> Any:
-        tensors = {name: _as_tensor(value) for name, value in inputs.items()}
-        return super().__call__(tensors, *args, **kwargs)
-
-    def call(
-        self,
-        inputs: Features,
-        training: bool | None = None,
-        return_attention: bool = False,
-        return_states: bool = False,
-    ) -> Any:
-        """Logits of every target position, given the source and the positions before it.
-
-        Args:
-          inputs: the features:
-            inputs: int [B, S], the source.
-            targets: int [B, T], the target, not shifted.
-            target_space_id: int, one or [B]; optional.
-            inputs_segmentation, inputs_position, targets_segmentation, targets_position: int
-              [B, S] and [B, T], all four if several sentences are packed in a row: the number of
-              each position's sentence (0 at padding) and the position within it.
-            dropout_seed: int [2]; optional. Noise in training is a function of it alone.
-          training: whether dropout is applied.
-          return_attention: whether the attention weights are returned too.
-          return_states: whether the decoder's output, [B, T, d] in the compute dtype, is returned
-            in place of the logits, which are its product with `softmax_table`.
-
-        Returns:
-          float32 [B, T, V], V rounded up to a multiple of `vocab_divisor`. With
-          `return_attention` also a dictionary `encoder/layer_0/self_attention` …,
-          `decoder/layer_0/cross_attention` … of float32 [B, H, positions, positions looked at].
-        """
-        seed = inputs.get("dropout_seed") if training else None
-        with dropout_noise(seed):
-            memory, memory_bias, weights = self._encode(inputs, training)
-            targets = self._ids(inputs["targets"], "targets", training)
-            x = self._embedding("targets")(targets)
-            x = tf.pad(x, [[0, 0], [1, 0], [0, 0]])[:, :-1]
-            x = self._add_positions("targets", x, inputs.get("targets_position"))
-            near = self.target_neighbourhood
-            if near:
-                bias = masks.neighbourhood_bias(near, targets)
-            else:
-                bias = masks.causal_bias(tf.shape(targets)[1])
-            if "targets_segmentation" in inputs:
-                segments = inputs["targets_segmentation"]
-                bias += masks.own_sentence_bias(segments, near)
-                memory_bias = masks.segment_bias(segments, inputs["inputs_segmentation"])
-            x, decoder_weights = self.decoder(
-                self.input_dropout(x, training=training),
-                memory=memory,
-                bias=bias,
-                memory_bias=memory_bias,
-                training=training,
-            )
-            logits = x if return_states else self._softmax().logits(x)
-        if return_attention:
-            weights.update({f"decoder/{name}": each for name, each in decoder_weights.items()})
-            return logits, self._square(weights, inputs)
-        return logits
-
-    @_without_autograph
-    def encode(
-        self,
-        inputs: Any,
-        target_space_id: Any = None,
-        training: bool = False,
-        return_attention: bool = False,
-    ) -> Any:
-        """The encoder's output for a source, int [B, S]: [B, S, d] in the compute dtype.
-
-        With `return_attention` also the encoder's attention weights, as `call` gives them.
-        """
-        features = {"inputs": _as_tensor(inputs)}
-        if target_space_id is not None:
-            features["target_space_id"] = _as_tensor(target_space_id)
-        memory, _, weights = self._encode(features, training)
-        return (memory, self._square(weights, features)) if return_attention else memory
-
-    def _encode(
-        self, features: Features, training: bool | None
-    ) -> tuple[tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
-        """The encoder's output, the bias that hides its padding, its attention weights."""
-        inputs = self._ids(features["inputs"], "inputs", training)
-        x = self._embedding("inputs")(inputs)
-        if self.target_space_embedding is not None:
-            space = features.get("target_space_id", tf.constant(self.target_space_id))
-            x += self.target_space_embedding(space)
-        x = self._add_positions("inputs", x, features.get("inputs_position"))
-        near = self.source_neighbourhood
-        memory_bias = masks.padding_bias(inputs)
-        bias = masks.padding_bias(near.windows(inputs)) if near else memory_bias
-        keep = tf.not_equal(inputs, 0)
-        if "inputs_segmentation" in features:
-            segments = features["inputs_segmentation"]
-            bias = masks.own_sentence_bias(segments, near)
-            keep = tf.not_equal(segments, 0)
-        if near:
-            bias += masks.neighbourhood_bias(near, inputs)
-        memory, weights = self.encoder(
-            self.input_dropout(x, training=training),
-            bias=bias,
-            keep=keep if self.zero_feed_forward_at_padding else None,
-            training=training,
-        )
-        return memory, memory_bias, {f"encoder/{name}": each for name, each in weights.items()}
-
-    def _square(self, weights: dict[str, tf.Tensor], inputs: Features) -> dict[str, tf.Tensor]:
-        """Attention weights over whole sequences; restricted self-attention has them in blocks."""
-        for side, near in (
-            ("encoder", self.source_neighbourhood),
-            ("decoder", self.target_neighbourhood),
-        ):
-            for name in weights:
-                if near and name.startswith(side) and name.endswith("/self_attention"):
-                    ids = inputs["inputs" if side == "encoder" else "targets"]
-                    weights[name] = near.square(weights[name], tf.shape(ids)[1])
-        return weights
-
-    def _ids(self, ids: Any, name: str, training: bool | None) -> tf.Tensor:
-        if ids.shape.rank is not None and ids.shape.rank != 2:
-            raise UserError(
-                f"{name} has the shape {tuple(ids.shape)}: it must be [sentences, positions]"
-            )
-        ids = tf.cast(ids, tf.int32)
-        if training and self.symbol_dropout:
-            ids = drop_symbols(ids, self.symbol_dropout)
-        return ids
-
-    def _add_positions(self, side: str, x: tf.Tensor, positions: tf.Tensor | None) -> tf.Tensor:
-        if self.positions == "none":
-            return x
-        if positions is None and self.positions == "timing_from_features":
-            raise UserError(
-                f"pos is timing_from_features, and the batch has no {side}_position: "
-                "use packed data, or pos=timing"
-            )
-        add = self.inputs_positions if side == "inputs" else self.targets_positions
-        return add(x, positions=positions)
-
-    def _embedding(self, side: str) -> Embedding:
-        if self.shares_embedding:
-            return self.shared_embedding
-        return self.inputs_embedding if side == "inputs" else self.targets_embedding
-
-    @property
-    def softmax_table(self) -> keras.Variable:
-        """The table that makes the logits, [V, d]."""
-        return self._softmax().table
-
-    def _softmax(self) -> Embedding:
-        return self.shared_embedding if self.shares_softmax else self.softmax
-
-    # Decoding
-
-    @_without_autograph
-    def start_decoding(self, inputs: Any, target_space_id: Any = None) -> Cache:
-        """Runs the encoder once and prepares what `decode_step` needs.
-
-        Args:
-          inputs: int [B, S].
-          target_space_id: int, one or [B]; None for the model's own.
-
-        Returns:
-          {"memory": keys and values of the source for each decoder layer, [B, H, S, …], and the
-          bias that hides its padding, [B, 1, 1, S]; never repeated for the beams.
-          "self": keys and values of the target so far, [B, 1, H, 0, …]: no position yet, and one
-          beam, which `decode_step` takes for any number of them.}
-        """
-        features = {"inputs": _as_tensor(inputs)}
-        if target_space_id is not None:
-            features["target_space_id"] = _as_tensor(target_space_id)
-        memory, memory_bias, _ = self._encode(features, training=False)
-        return self.decoder.start(memory, memory_bias)
-
-    @_without_autograph
-    def decode_step(self, ids: tf.Tensor, step: tf.Tensor, cache: Cache) -> tuple[tf.Tensor, Cache]:
-        """Logits of position `step` of each beam, given the ids before it.
-
-        Args:
-          ids: int32 [B, K], the symbol at position step - 1; 0 at step 0.
-          step: int32 scalar, from 0.
-          cache: of the steps before; beams are reordered along axis 1 of all in "self".
-
-        Returns:
-          float32 [B, K, V], and the cache with one position more in "self".
-        """
-        x = self._embedding("targets")(ids)
-        if self.positions != "none":
-            x = self.targets_positions(x, positions=tf.reshape(step, [1]))
-        if self.neighbourhood:
-            near = tf.nest.map_structure(
-                lambda past: past[:, :, :, -self.neighbourhood :], cache["self"]
-            )
-            cache = {**cache, "self": near}
-        x, cache = self.decoder.step(x, cache)
-        return self._softmax().logits(x), cache
-
-    @_without_autograph
-    def step_weights(self) -> dict[str, tf.Tensor]:
-        """The weights of `decode_step`, cast and laid out for it as they are now."""
-        return {**self.decoder.step_weights(), **self._softmax().step_weights()}
-
-    @_without_autograph
-    def step_function(
-        self, weights: dict[str, tf.Tensor] | None = None
-    ) -> Callable[..., tuple[tf.Tensor, Cache]]:
-        """`decode_step` with its weights made ready once, not at every step.
-
-        To be made outside the decoding loop, in the function that holds it: a fifth of the time
-        of decoding one sentence in float32, a third in bfloat16.
-
-        Args:
-          weights: what `step_weights` gave before, for a model that does not change; None makes
-            them anew whenever that function is run.
-        """
-        weights = self.step_weights() if weights is None else weights
-
-        def step_fn(ids: tf.Tensor, step: tf.Tensor, cache: Cache) -> tuple[tf.Tensor, Cache]:
-            with ready_weights(weights):
-                return self.decode_step(ids, step, cache)
-
-        return step_fn
-
-    def decode(
-        self,
-        inputs: Any,
-        beam_size: int = 4,
-        alpha: float = 0.6,
-        decode_length: Any = 60,
-        top_beams: int | None = None,
-        target_space_id: Any = None,
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """The best targets of each source by beam search, or the greedy one.
-
-        Args:
-          inputs: int [B, S].
-          beam_size: K; 1 takes T2T's greedy path (argmax, alpha unused).
-          alpha: strength of the length penalty.
-          decode_length: the most steps, in subtokens, one number or int [B].
-          top_beams: how many to return for each sentence, at most `beam_size`; all of them if
-            None. The search may stop sooner when it is 1.
-          target_space_id: int, one or [B]; None for the model's own.
-
-        Returns:
-          ids int32 [B, top_beams, L], zeros after the end of sentence (1), best first, and
-          scores float32 [B, top_beams].
-        """
-        top_beams = beam_size if top_beams is None else top_beams
-        key = (beam_size, top_beams)
-        if key not in self._decode_functions:
-            self._decode_functions[key] = tf.function(
-                functools.partial(self._decode, beam_size=beam_size, top_beams=top_beams),
-                autograph=False,
-                reduce_retracing=True,
-            )
-        inputs = tf.cast(_as_tensor(inputs), tf.int32)
-        if inputs.shape.rank != 2:
-            raise UserError(
-                f"inputs has the shape {tuple(inputs.shape)}: it must be [sentences, positions]"
-            )
-        batch = tf.shape(inputs)[0]
-        space = self.target_space_id if target_space_id is None else target_space_id
-        return self._decode_functions[key](
-            inputs,
-            tf.broadcast_to(tf.cast(space, tf.int32), [batch]),
-            tf.broadcast_to(tf.cast(decode_length, tf.int32), [batch]),
-            tf.constant(alpha, tf.float32),
-        )
-
-    def _decode(
-        self,
-        inputs: tf.Tensor,
-        target_space_id: tf.Tensor,
-        decode_length: tf.Tensor,
-        alpha: tf.Tensor,
-        beam_size: int,
-        top_beams: int,
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        # Decoding is written against this class's interface, so it is not imported with it.
-        from keras_transformer.decoding import beam_search, sampling
-
-        cache = self.start_decoding(inputs, target_space_id)
-        step, batch = self.step_function(), tf.shape(inputs)[0]
-        if beam_size == 1:
-            return sampling.greedy(step, cache, batch, decode_length)
-        return beam_search.beam_search(
-            step, cache, batch, beam_size, alpha, decode_length, top_beams
-        )
-
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), **self._config}
-
-
-def _as_tensor(value: Any) -> Any:
-    """Arrays, lists and numbers as tensors; what is a tensor, symbolic or not, as it is."""
-    if isinstance(value, (np.ndarray, list, tuple, int, np.integer)):
-        return tf.convert_to_tensor(np.asarray(value))
-    return value

@@ -45,7 +45,7 @@ FREE_MODULES = {"keras_transformer.training.checkpoints": {"decoding", "export"}
 # `Transformer.decode` is a convenience: it hands the model over to the search when it is called.
 # `Translator.load` opens T2T's checkpoints too; nothing else of decoding knows of them.
 EXCEPTIONS = {
-    ("keras_transformer.model.transformer", "decoding"),
+    ("keras_transformer.model.incremental_decoding", "decoding"),
     ("keras_transformer.decoding.loading", "registry"),
     # A run put together: --eval_decode translates with the model in training, and a run directory
     # of T2T is taken up where it stopped.
