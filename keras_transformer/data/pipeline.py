@@ -10,6 +10,15 @@ is an ordinary tf.data iterator; `tf.train.Checkpoint(iterator=iterator)` keeps 
 buffers included (records as they stand in the file, some megabytes in all). T2T draws its order
 anew at each start and keeps no position; the sizes of its buffers are kept (`utils/data_reader.py`,
 `data_generators/problem.py`).
+
+Several processes (workers) that train together go through the same records in the same order, since
+which records make a batch hangs on all that came before; of each batch a worker parses, pads and
+gives out only the rows of its own replicas (as the policy DATA of tf.data's auto-sharding passes
+over records). They are as wide as the longest sentence of the global batch, not of the worker's own
+rows: its length is known from the bucketing, all workers wait for the widest share anyway, and so
+noise and rounding do not hang on how replicas are spread over processes. The position is the same
+for all, too: finished batches that wait in a buffer are saved with the records of the whole batch,
+out of which whoever restores them takes its own rows.
 """
 
 from __future__ import annotations
@@ -18,7 +27,7 @@ import bisect
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tensorflow as tf
 
@@ -36,6 +45,8 @@ Batch = dict[str, tf.Tensor]
 RECORD_SHUFFLE_BUFFER = 1024  # records (T2T `Problem.dataset` shuffle_buffer_size)
 PARALLEL_FILES = 8  # files read in turn (T2T `Problem.dataset` num_threads)
 PREFETCHED_BATCHES = 2
+# Changes whenever a saved position cannot be taken up any more by pipelines made here.
+POSITION_FORM = 2
 SIDES = ("inputs", "targets")
 _RECORDS_AT_ONCE = 1024
 _SEEDS_OF_A_PART = 1000  # between those of two problems that are mixed
@@ -50,6 +61,8 @@ def training_dataset(
     repeat: bool = True,
     split: str = "train",
     mixed_in: Sequence[tuple[Problem, float]] = (),
+    worker: int = 0,
+    workers: int = 1,
 ) -> tf.data.Dataset:
     """Endless shuffled batches of the training split.
 
@@ -65,6 +78,10 @@ def training_dataset(
         split: another split to train on.
         mixed_in: other problems of the same vocabularies and direction, and how many sentences
             are drawn of each for one of the first (`mixing.Mixture.weighted`).
+        worker: number of this process, from 0.
+        workers: processes that train together; with more than one, batches hold the rows of this
+            one's num_replicas / workers replicas, each of ceil(B / num_replicas), filled up with
+            rows of zeros where B is no multiple.
 
     Raises:
         UserError: shards are missing, or no example of the split passes the length limits.
@@ -90,7 +107,7 @@ def training_dataset(
     buffer = min(hp.batch_shuffle_size, in_an_epoch)
     if buffer > 1:
         batches = batches.shuffle(buffer, seed=seed + 2, reshuffle_each_iteration=True)
-    return _finished(batches, problem, hp)
+    return _finished(batches, problem, hp, _Share(worker, workers, num_replicas))
 
 
 def evaluation_dataset(
@@ -108,7 +125,7 @@ def evaluation_dataset(
         hp, False, num_replicas, length_multiplier=problem.batch_size_multiplier
     )
     records = tf.data.TFRecordDataset(problem.shard_paths(data_dir, split), buffer_size=1 << 20)
-    return _finished(_bucketed(records, hp, scheme), problem, hp)
+    return _finished(_bucketed(records, hp, scheme), problem, hp, _Share(0, 1, num_replicas))
 
 
 def _shuffled_records(paths: Sequence[str], seed: int, repeat: bool) -> tf.data.Dataset:
@@ -150,23 +167,25 @@ def _ragged(records: tf.Tensor, names: Sequence[str]) -> dict[str, tf.RaggedTens
 
 
 def _lengths(records: tf.Tensor, hp: HParams) -> tf.Tensor:
-    """Longer side of each record after cutting, int64 `[len(records)]`."""
-    longest = tf.zeros_like(records, tf.int64)
+    """Length of each side of each record after cutting, int64 `[len(records), 2]`."""
+    lengths = []
     for side, ids in _ragged(records, SIDES).items():
         length = ids.row_lengths()
         limit = _limits(hp)[side]
-        longest = tf.maximum(longest, tf.minimum(length, limit) if limit else length)
-    return longest
+        lengths.append(tf.minimum(length, limit) if limit else length)
+    return tf.stack(lengths, axis=1)
 
 
 def _fits(lengths: tf.Tensor, scheme: batching.BatchingScheme) -> tf.Tensor:
-    return tf.logical_and(lengths >= scheme.min_length, lengths <= scheme.max_length)
+    longest = tf.reduce_max(lengths, axis=1)
+    return tf.logical_and(longest >= scheme.min_length, longest <= scheme.max_length)
 
 
 def _bucketed(
     records: tf.data.Dataset, hp: HParams, scheme: batching.BatchingScheme
 ) -> tf.data.Dataset:
-    """Batches of serialised records, string `[B]`, each of one length bucket.
+    """Batches of serialised records, string `[B]`, each of one length bucket, with the length of
+    the longest of each side, int64 `[2]`.
 
     As `Dataset.bucket_by_sequence_length` on parsed examples would give them, in the same order,
     for a seventh of the time: lengths are found for many records at once, and a batch is parsed
@@ -175,11 +194,12 @@ def _bucketed(
     boundaries = tf.constant(scheme.boundaries, tf.int64)
     batch_sizes = tf.constant(scheme.batch_sizes, tf.int64)
 
-    def with_bucket(some_records: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def with_bucket(some_records: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         lengths = _lengths(some_records, hp)
-        bucket = tf.searchsorted(boundaries, lengths, side="right", out_type=tf.int64)
+        longer = tf.reduce_max(lengths, axis=1)
+        bucket = tf.searchsorted(boundaries, longer, side="right", out_type=tf.int64)
         fits = _fits(lengths, scheme)
-        return tf.boolean_mask(some_records, fits), tf.boolean_mask(bucket, fits)
+        return tuple(tf.boolean_mask(each, fits) for each in (some_records, lengths, bucket))
 
     numbered = records.batch(_RECORDS_AT_ONCE).map(
         with_bucket, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
@@ -187,31 +207,65 @@ def _bucketed(
     return (
         numbered.unbatch()
         .group_by_window(
-            lambda record, bucket: bucket,
+            lambda record, lengths, bucket: bucket,
             lambda bucket, window: window.batch(batch_sizes[bucket]),
             window_size_func=lambda bucket: batch_sizes[bucket],
         )
-        .map(lambda some_records, bucket: some_records)
+        .map(lambda some_records, lengths, bucket: (some_records, tf.reduce_max(lengths, axis=0)))
     )
 
 
-def _finished(batches: tf.data.Dataset, problem: Problem, hp: HParams) -> tf.data.Dataset:
-    """Parses and pads whole batches, in the problem's direction."""
-    names = feature_names(problem)
+class _Share(NamedTuple):
+    """What one of several processes takes of every global batch."""
 
-    def parse(some_records: tf.Tensor) -> Batch:
+    worker: int
+    workers: int
+    replicas: int  # of all workers together
+
+    def of(self, records: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """The records whose rows it takes, and how many rows it has, those of padding included."""
+        number = tf.size(records)
+        if self.workers == 1:
+            return records, number
+        rows = -(-number // self.replicas) * (self.replicas // self.workers)
+        return records[self.worker * rows : (self.worker + 1) * rows], rows
+
+
+def _finished(
+    batches: tf.data.Dataset, problem: Problem, hp: HParams, share: _Share
+) -> tf.data.Dataset:
+    """Parses and pads the share of whole batches, in the problem's direction."""
+    names = feature_names(problem)
+    mine = tf.constant([share.worker, share.workers], tf.int64)
+
+    def parse(some_records: tf.Tensor, lengths: tf.Tensor) -> Batch:
+        own, rows = share.of(some_records)
         features = {}
-        for name, values in _ragged(some_records, names).items():
-            limit = _limits(hp)[name.partition("_")[0]]
-            features[name] = tf.cast((values[:, :limit] if limit else values).to_tensor(), tf.int32)
+        for name, values in _ragged(own, names).items():
+            # No row is longer than that after cutting.
+            length = lengths[SIDES.index(name.partition("_")[0])]
+            shape = tf.stack([tf.cast(rows, tf.int64), length])
+            features[name] = tf.cast(values.to_tensor(shape=shape), tf.int32)
         return problem.oriented(features)
+
+    def parse_ahead(some_records: tf.Tensor, lengths: tf.Tensor) -> tuple[Any, ...]:
+        return parse(some_records, lengths), mine, some_records, lengths
+
+    def take(batch: Batch, owner: tf.Tensor, some_records: tf.Tensor, lengths: tf.Tensor) -> Batch:
+        # A saved position brings the batches along that waited in the buffers of who saved it.
+        return tf.cond(
+            tf.reduce_all(owner == mine), lambda: batch, lambda: parse(some_records, lengths)
+        )
 
     options = tf.data.Options()
     options.deterministic = True
     # The loop shares batches out itself.
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
-    batches = batches.map(parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
-    return batches.prefetch(PREFETCHED_BATCHES).with_options(options)
+    # TensorFlow would buffer what `take` gives, too, and save it with the position.
+    options.experimental_optimization.map_parallelization = False
+    options.experimental_optimization.inject_prefetch = False
+    batches = batches.map(parse_ahead, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+    return batches.prefetch(PREFETCHED_BATCHES).map(take).with_options(options)
 
 
 def _batches_in_an_epoch(

@@ -1,9 +1,10 @@
 """Devices: which strategy, and how a global batch is shared out.
 
 The input pipeline gives one stream of global batches. Each replica takes its own block of rows, so
-N devices see the very batches one device would, whether they are in one process or in several
-(`workers.py`). Rows of padding fill a batch up to a multiple of
-the replicas (as T2T does in evaluation); they weigh nothing, and no device is left without a row.
+N devices see the very batches one device would, whether they are in one process or in several:
+then the pipeline of each process gives the block of its devices alone (`data/pipeline.py`). Rows
+of padding fill a batch up to a multiple of the replicas (as T2T does in evaluation); they weigh
+nothing, and no device is left without a row.
 """
 
 from __future__ import annotations
@@ -123,12 +124,12 @@ def cut_cpu(number: int) -> None:
 def rows_of_replica(
     batch: Mapping[str, tf.Tensor], replica: Any, num_replicas: int
 ) -> dict[str, tf.Tensor]:
-    """The rows of a global batch that one replica takes; never none.
+    """The rows of a batch that one replica takes; never none.
 
     Args:
         batch: name → [B, …] with one B.
-        replica: number of the replica, from 0.
-        num_replicas: how many there are.
+        replica: number of the replica among those of this process, from 0.
+        num_replicas: how many there are in this process.
 
     Returns:
         name → [ceil(B / num_replicas), …], filled up with rows of zeros.

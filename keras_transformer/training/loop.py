@@ -243,11 +243,12 @@ class Loop:
         skipped = self._state.info["skipped_updates"] = (
             self._state.info.get("skipped_updates", 0) + 1
         )
-        path = nan_watch.batch_path(self._run_dir, step)
-        if self._workers.is_chief:
-            nan_watch.save_batch(self._run_dir, step, batches, self._describe)
+        # Which worker's rows they come from is not known: each saves its own.
+        workers = self._workers
+        name = workers.name if workers.count > 1 else ""
+        path = nan_watch.save_batch(self._run_dir, step, batches, self._describe, name)
         self._log.event("nan", step, loss=repr(loss), gradient_norm=repr(norm), batch=path)
-        text = nan_watch.message(step, loss, norm, path)
+        text = nan_watch.message(step, loss, norm, path, workers.count)
         if not self._settings.skip_nan:
             self._screen.close()
             raise DivergedError(text)

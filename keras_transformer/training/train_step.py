@@ -53,6 +53,8 @@ class TrainStep:
         hparams: label smoothing, optimizer, clipping, weight decay.
         strategy: the devices.
         accumulate: batches whose gradients make one update.
+        workers: processes that train together, with as many devices each. With more than one the
+            batches hold this one's rows of the global batches (`pipeline.training_dataset`).
         loss_multiplier: the problem's factor on the loss.
         seed: of the noise of dropout.
         jit: compile the gradient with XLA, once for each shape of batch.
@@ -60,7 +62,8 @@ class TrainStep:
             are padded to the next of them, so that few shapes are compiled.
 
     Attributes:
-        compiled_shapes: [B, positions of each side] of the batches XLA compiled for, in that order.
+        compiled_shapes: [B, positions of each side] of the batches XLA compiled for, in that order;
+            B in this process.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class TrainStep:
         hparams: HParams,
         strategy: tf.distribute.Strategy,
         accumulate: int = 1,
+        workers: int = 1,
         loss_multiplier: float = 1.0,
         seed: int = 0,
         jit: bool = False,
@@ -84,6 +88,7 @@ class TrainStep:
         self.jit_lengths = tuple(jit_lengths)
         self.compiled_shapes: list[tuple[int, ...]] = []
         self._replicas = strategy.num_replicas_in_sync
+        self._replicas_here = self._replicas // workers
         self._variables: dict[str, tf.Variable] = {
             name: variable.value
             for name, variable in model.named_weights().items()
@@ -150,7 +155,7 @@ class TrainStep:
         """Makes one update.
 
         Args:
-            batches: `accumulate` global batches of ids.
+            batches: `accumulate` batches of ids.
             step: updates done before.
             rate: the learning rate.
             wishes: numbers that reach every process, added up, with the result.
@@ -258,7 +263,8 @@ class TrainStep:
     ) -> tuple[list[tf.Tensor], tf.Tensor]:
         """In replica context: the gradient of this replica's share, and its three sums."""
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-        share = rows_of_replica(batch, replica, self._replicas)
+        here = self._replicas_here  # replicas are numbered worker by worker
+        share = rows_of_replica(batch, replica % here, here)
         # Different noise on every replica and for every batch of one update.
         seed = tf.random.experimental.stateless_fold_in(
             tf.stack([tf.constant(self.seed), noise[0]]), noise[1] * self._replicas + replica

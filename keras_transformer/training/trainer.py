@@ -252,6 +252,8 @@ class Trainer:
             self.replicas,
             seed=options.seed,
             mixed_in=self.mixture.weighted(self._data_dir),
+            worker=self.workers.number,
+            workers=self.workers.count,
         )
         shards = [os.path.basename(path) for path in problem.shard_paths(self._data_dir, "train")]
         fingerprint = {
@@ -259,6 +261,7 @@ class Trainer:
             "number of shards": len(shards),
             "number of replicas": self.replicas,
             "random_seed": options.seed,
+            "the form of a position": pipeline.POSITION_FORM,
         }
         if self.mixture.parts:
             fingerprint["mixture"] = self.mixture.records()
@@ -270,6 +273,7 @@ class Trainer:
                 self.hparams,
                 self.strategy,
                 accumulate=options.simulate_replicas,
+                workers=self.workers.count,
                 loss_multiplier=getattr(problem, "loss_multiplier", 1.0),
                 seed=options.seed,
                 jit=options.jit,
@@ -327,7 +331,8 @@ class Trainer:
         state.start()
         for rows, length in bucket_shapes.largest(self._shapes()):
             names = pipeline.feature_names(problem)
-            batch = {name: tf.ones([rows, length], tf.int32) for name in names}
+            here = rows // self.workers.count
+            batch = {name: tf.ones([here, length], tf.int32) for name in names}
             try:
                 state.train_step.try_out(batch)
             except tf.errors.ResourceExhaustedError:

@@ -1,10 +1,11 @@
 """What several processes that train one run agree on.
 
-Every process (worker) makes the same updates from the same stream of global batches, and its
-devices take their rows of each. So the position in the data is one for all: the chief's checkpoint
-serves every worker, and as many devices in any number of processes. Only the chief writes files,
-shows progress and evaluates; the run directory must lie on a disk that all share, since all resume
-from it.
+Every process (worker) goes through the same stream of global batches and makes the same updates;
+of each batch it parses, pads and moves to its devices only their own rows. So the position in the
+data is one for all: the chief's checkpoint serves every worker, and as many devices in any number
+of processes. Only the chief writes files, shows progress and evaluates (each worker saves its own
+rows of a batch that went wrong); the run directory must lie on a disk that all share, since all
+resume from it.
 
 Whatever depends on a clock or on a signal differs between processes, and one that stops alone
 leaves the others waiting. So a worker does not act on such a reason but says it with its next

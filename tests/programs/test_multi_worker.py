@@ -230,3 +230,24 @@ def test_a_worker_that_never_comes_up(corpus, tmp_path):
     assert pair.wait() == [WORKER_LOST], pair.said(0)
     assert "worker 1 (127.0.0.1:" in pair.said(0)
     assert "has not come up within 4 seconds" in pair.said(0)
+
+
+def test_each_worker_saves_its_rows_of_a_batch_that_went_wrong(corpus, tmp_path):
+    run_dir = tmp_path / "run"
+    line = command(corpus, run_dir, SENTENCES, "--train_steps=20", "--schedule=train")
+    line = [
+        each.replace("learning_rate_constant=0.002", "learning_rate_constant=1e38") for each in line
+    ]
+    pair = Pair(tmp_path / "diverged", line, line)
+    assert pair.wait() == [1, 1], pair.said(0) + pair.said(1)
+    (step,) = {record["step"] for record in records(run_dir, "nan")}
+    texts = [
+        (run_dir / f"nan_batch-{step}-worker-{number}.txt").read_text().splitlines()
+        for number in range(2)
+    ]
+    assert [len(each) for each in texts] == [SENTENCES, SENTENCES]
+    pairs = (corpus / "train.src").read_text().splitlines()
+    for source in [row.split("\t")[0] for text in texts for row in text]:
+        assert source in pairs
+    assert texts[0] != texts[1]
+    assert "and the files of the other workers beside it" in pair.said(0)

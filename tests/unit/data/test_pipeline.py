@@ -162,6 +162,83 @@ def test_replicas_multiply_the_batches():
     assert all(len(b["inputs"]) % 2 == 0 for b in two)
 
 
+def _worker(worker, workers, **values):
+    """Batches of a problem whose sides have other lengths, for 4 replicas in so many processes."""
+    hp = _hp(batch_size=64, **{"batch_shuffle_size": 4, **values})
+    return pipeline.training_dataset(
+        OracleToyEnde(was_reversed=True),
+        DATA,
+        hp,
+        num_replicas=4,
+        seed=3,
+        repeat=False,
+        worker=worker,
+        workers=workers,
+    )
+
+
+@pytest.mark.parametrize(("workers", "values"), [(2, {}), (4, {"max_target_seq_length": 9})])
+def test_workers_have_the_rows_of_the_global_batch(workers, values):
+    whole = _take(_worker(0, 1, **values), 1000)
+    shares = [_take(_worker(number, workers, **values), 1000) for number in range(workers)]
+    assert {len(share) for share in shares} == {len(whole)}
+    odd = 0
+    for batch, *parts in zip(whole, *shares, strict=True):
+        for side in ("inputs", "targets"):
+            rows = len(batch[side])
+            each = -(-rows // 4) * (4 // workers)
+            assert {part[side].shape for part in parts} == {(each, batch[side].shape[1])}
+            joined = np.concatenate([part[side] for part in parts])
+            assert np.array_equal(joined[:rows], batch[side])
+            assert not joined[rows:].any()
+            odd += len(joined) > rows
+    assert odd  # last batches of buckets that leave rows of padding
+
+
+def test_a_worker_parses_only_its_own_rows(monkeypatch):
+    parsed = []
+    parse = pipeline._ragged
+
+    def count(records):
+        parsed.append(len(records))
+        return records
+
+    def counting(records, names):
+        if names is not pipeline.SIDES:  # not those whose lengths are looked at
+            records = tf.numpy_function(count, [records], tf.string)
+            records.set_shape([None])
+        return parse(records, names)
+
+    monkeypatch.setattr(pipeline, "_ragged", counting)
+    shares = []
+    for worker in range(2):
+        parsed.clear()
+        batches = _take(_worker(worker, 2), 1000)
+        shares.append(sum(parsed))
+        assert shares[-1] == sum(len(_without_empty_rows(batch["inputs"])) for batch in batches)
+    assert sum(shares) == 500  # every example once
+    assert shares[1] <= shares[0] < 270
+
+
+@pytest.mark.parametrize(
+    ("saved_by", "workers_then", "restored_by", "workers_now"),
+    [(0, 2, 0, 2), (0, 2, 1, 2), (0, 2, 0, 1), (0, 1, 1, 2), (0, 2, 3, 4)],
+)
+def test_one_position_serves_every_worker(
+    tmp_path, saved_by, workers_then, restored_by, workers_now
+):
+    expected = _take(_worker(restored_by, workers_now), 1000)
+    first = iter(_worker(saved_by, workers_then))
+    for _ in range(7):
+        next(first)
+    saved = tf.train.Checkpoint(iterator=first).save(str(tmp_path / "position"))
+    second = iter(_worker(restored_by, workers_now))
+    tf.train.Checkpoint(iterator=second).restore(saved)
+    rest = [{name: value.numpy() for name, value in batch.items()} for batch in second]
+    assert len(rest) > 12
+    assert _equal(rest, expected[7:])
+
+
 def test_reversed_and_copied_features():
     plain = list(pipeline.evaluation_dataset(OracleToyEnde(), DATA, _hp()).as_numpy_iterator())
     turned = list(
