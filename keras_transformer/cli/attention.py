@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from keras_transformer.cli.decoding_flags import add_model_flags, load_run, require_run_dir
 from keras_transformer.cli.log import show_log
+from keras_transformer.cli.output_places import require_file
 from keras_transformer.cli.program import Flags, Program
 from keras_transformer.errors import UserError
 
@@ -66,8 +67,9 @@ def run(flags: Flags) -> int | None:
     outputs = [path for path in (flags.html, flags.png) if path]
     if not outputs:
         raise UserError("--html and --png are both empty: there is nothing to write")
-    for path in outputs:
-        _check_folder(path)
+    for name in ("html", "png"):
+        if path := getattr(flags, name):
+            require_file(path, f"--{name}")
     if flags.png:
         from keras_transformer.plots.attention_picture import require_matplotlib
         from keras_transformer.plots.figure import require_image_path
@@ -121,15 +123,6 @@ def _require_text(name: str, text: str) -> None:
         raise UserError(
             f"--{name}={text!r} is not UTF-8: set the terminal to UTF-8 and type it again"
         ) from None
-
-
-def _check_folder(path: str) -> None:
-    from pathlib import Path
-
-    if Path(path).is_dir():
-        raise UserError(f"{path} is a folder: name a file")
-    if not Path(path).absolute().parent.is_dir():
-        raise UserError(f"{path} cannot be written: there is no folder {Path(path).parent}")
 
 
 main = program.main(run)

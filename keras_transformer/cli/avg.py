@@ -6,6 +6,7 @@ import os
 import sys
 
 from keras_transformer.cli.log import show_log
+from keras_transformer.cli.output_places import require_folder
 from keras_transformer.cli.program import Flags, Program
 from keras_transformer.errors import UserError
 
@@ -48,6 +49,7 @@ def run(flags: Flags) -> int | None:
         raise UserError("--output_dir is not given: name the folder for the average")
     if flags.model_dir and not os.path.isdir(flags.model_dir):
         raise UserError(f"--model_dir={flags.model_dir}: there is no such folder")
+    require_folder(output_dir, "--output_dir")
     from keras_transformer.training import averaging
 
     if flags.given("n"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from keras_transformer.cli.output_places import require_file
 from keras_transformer.cli.program import Flags, Program
 from keras_transformer.errors import UserError
 
@@ -68,6 +69,8 @@ def run(flags: Flags) -> int:
             raise UserError(f"--{name} is missing: give the {name} as a text file")
     if flags.plot and not flags.translations_dir:
         raise UserError("--plot draws scores over steps: give --translations_dir")
+    if flags.plot:
+        require_file(flags.plot, "--plot")
     if flags.measure and flags.bleu_variant:
         raise UserError("--measure and --bleu_variant both choose what is printed: give one")
     measures = flags.measure or _VARIANTS.get(flags.bleu_variant)

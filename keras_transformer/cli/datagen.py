@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from keras_transformer.cli.log import show_log
+from keras_transformer.cli.output_places import require_folder
 from keras_transformer.cli.problem_flags import add_problem_flags, problem_options
 from keras_transformer.cli.program import Flags, Program
 from keras_transformer.errors import UserError
@@ -69,6 +70,8 @@ def run(flags: Flags) -> int | None:
                 f"--problem={name}: a name that ends in _rev or _copy uses the data of the plain"
                 f" problem; make that of {problem.name}"
             )
+        if not problem.is_generated(flags.data_dir):
+            require_folder(flags.data_dir, "--data_dir")
         if isinstance(problem, Text2TextProblem) and _is_ours(problem):
             generation.generate(
                 problem,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -15,11 +16,11 @@ from keras_transformer.cli.decoding_flags import (
     decode_hparams,
     identity,
     load_run,
-    make_folder,
     parsing_settings,
     require_run_dir,
 )
 from keras_transformer.cli.log import show_log
+from keras_transformer.cli.output_places import make_folder, require_file
 from keras_transformer.cli.program import Flags, Program
 from keras_transformer.errors import UserError
 
@@ -112,6 +113,10 @@ def run(flags: Flags) -> int | None:
     if (not job or job == "decode_interactive") and sys.stdin is None:
         raise UserError("standard input is closed: give --decode_from_file")
     source = _existing_input(flags, hparams)
+    if job in ("decode_from_file", "decode_from_dataset"):
+        beside = flags.decode_from_file or os.path.join(flags.output_dir, "dev")
+        target = flags.decode_to_file or beside
+        require_file(target, "--decode_to_file", makes_folders=True)
     loaded = load_run(flags, flags.checkpoint_path)
     loaded.run.problem.set_decode_settings(**parsing_settings(flags))
     hparams = decode_hparams(flags, loaded.run.problem.decode_defaults)
@@ -208,7 +213,7 @@ def _target(flags: Flags, hparams: DecodeHparams, loaded: LoadedRun, base: str) 
         raise UserError(
             f"--decode_to_file={path} is the input itself, which would be lost: name another file"
         )
-    make_folder(Path(path).parent)
+    make_folder(Path(path).parent, "--decode_to_file")
     return path
 
 

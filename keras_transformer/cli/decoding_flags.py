@@ -9,8 +9,6 @@ from keras_transformer.cli.program import Flags, Program
 from keras_transformer.errors import UserError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from keras_transformer.decoding.loading import LoadedRun
     from keras_transformer.decoding.options import DecodeHparams
 
@@ -201,18 +199,6 @@ def require_run_dir(flags: Flags) -> None:
         raise UserError(f"--output_dir={flags.output_dir}: there is no such run directory")
     if flags.model != "transformer":
         raise UserError(f"--model={flags.model}: only transformer is there")
-
-
-def make_folder(folder: Path) -> None:
-    """Makes a folder for outputs, with those above it.
-
-    Raises:
-        UserError: it cannot be made.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{folder} cannot be made ({error.strerror}): name another") from None
 
 
 def load_run(flags: Flags, checkpoint_path: str | None) -> LoadedRun:

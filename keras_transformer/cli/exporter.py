@@ -15,6 +15,7 @@ from keras_transformer.cli.decoding_flags import (
     require_run_dir,
 )
 from keras_transformer.cli.log import show_log
+from keras_transformer.cli.output_places import require_folder
 from keras_transformer.cli.program import Flags, Program
 from keras_transformer.errors import UserError
 
@@ -107,6 +108,7 @@ def _export_dir(flags: Flags) -> Path:
     from keras_transformer.export.target_dir import check_target, numbered_dir
 
     base = Path(flags.output_dir, "export")
+    require_folder(flags.export_dir or base, "--export_dir")
     return check_target(flags.export_dir or numbered_dir(base))
 
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from keras_transformer.cli.decoding_flags import set_and_overrides
+from keras_transformer.cli.output_places import require_folder
 from keras_transformer.cli.program import Flags, Program
 from keras_transformer.errors import UserError
 
@@ -98,6 +99,7 @@ def _import(flags: Flags) -> None:
         value = getattr(flags, name)
         if value and not Path(value).is_file():
             raise UserError(f"--{name}={value}: there is no such file")
+    require_folder(flags.output_dir, "--output_dir")
 
     from keras_transformer.t2t_compat.importing import REPORT_FILE, import_run
     from keras_transformer.t2t_compat.run_directory import open_run_dir
@@ -158,6 +160,7 @@ def _verify(flags: Flags) -> int:
 def _reverse(flags: Flags) -> None:
     if not flags.t2t_model_dir:
         raise UserError("--t2t_model_dir is not given: name the folder to be written")
+    require_folder(flags.t2t_model_dir, "--t2t_model_dir")
 
     from keras_transformer.decoding.loading import find_checkpoints
     from keras_transformer.run_dir import RunDir

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from keras_transformer.cli.output_places import require_file
 from keras_transformer.cli.program import Flags, Program
 from keras_transformer.errors import UserError
 
@@ -61,6 +62,9 @@ def run(flags: Flags) -> int:
         raise UserError("--plot_lengths is given without --data_dir: name the folder of the shards")
     if flags.plot_schedule and not (flags.hparams or flags.hparams_set):
         raise UserError("--plot_schedule is given without --hparams: name the set to be drawn")
+    for name in ("plot_schedule", "plot_lengths"):
+        if path := getattr(flags, name):
+            require_file(path, f"--{name}")
     if flags.problem:
         return _show(flags, *_problem(flags))
     if flags.hparams or flags.hparams_set:

@@ -19,6 +19,7 @@ from typing import Any
 
 from absl import flags
 
+from keras_transformer.cli.output_places import why_no_file_can_be_made
 from keras_transformer.cli.quiet import quiet_tensorflow
 from keras_transformer.errors import UserError
 
@@ -257,18 +258,18 @@ def place_error(error: OSError) -> str | None:
     named is a file or may not be written. It is for the user to mend, and a traceback hides that.
     """
     way_out = _WAYS_OUT.get(error.errno or 0)
-    if way_out is None or (error.errno == errno.ENOENT and _holding_folder_is_there(error)):
-        return None
     names = [os.fsdecode(name) for name in (error.filename, error.filename2) if name is not None]
+    if way_out is None or (error.errno == errno.ENOENT and _may_have_vanished(names)):
+        return None
     thing = " and ".join(names) or "a file"
     return f"{thing} cannot be read or written: {error.strerror}; {way_out}"
 
 
-def _holding_folder_is_there(error: OSError) -> bool:
-    # Then no folder is missing, and a file that a user names is looked for before it is read: what
-    # has vanished, or was never written, is for a traceback to tell.
-    names = [name for name in (error.filename, error.filename2) if name is not None]
-    return all(os.path.isdir(os.path.dirname(os.path.abspath(name))) for name in names)
+def _may_have_vanished(names: list[str]) -> bool:
+    # Where no folder is missing, and each takes files: a file that a user names is looked for
+    # before it is read, so what is not there any more, or never was, is for a traceback to tell.
+    folders = [os.path.dirname(os.path.abspath(name)) for name in names]
+    return all(os.path.isdir(each) and not why_no_file_can_be_made(each) for each in folders)
 
 
 _OTHER_FOLDER = "name another folder"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keras_transformer.cli.log import show_log
+from keras_transformer.cli.output_places import require_file, require_folder
 from keras_transformer.cli.problem_flags import add_problem_flags, problem_options
 from keras_transformer.cli.program import Flags, Program
 from keras_transformer.errors import UserError
@@ -106,6 +107,12 @@ def run(flags: Flags) -> int:
     for name in ("table", "output_dir", "data_dir"):
         if not getattr(flags, name):
             raise UserError(f"--{name} is not given (see kt-reproduce --help)")
+    require_folder(flags.output_dir, "--output_dir")
+    if not Path(flags.data_dir).is_dir():
+        # One that is there may hold all that is needed, and need take no more.
+        require_folder(flags.data_dir, "--data_dir")
+    if flags.plot:
+        require_file(flags.plot, "--plot")
     from keras_transformer import registry
 
     if flags.usr_dir:
@@ -181,6 +188,10 @@ def _join(flags: Flags) -> int:
             f"--{idle[0]} has no effect on rows that are done: with --join give only"
             f" {', '.join(f'--{name}' for name in _FLAGS_OF_JOIN if name != 'join')}"
         )
+    if flags.output_dir:
+        require_folder(flags.output_dir, "--output_dir")
+    if flags.plot:
+        require_file(flags.plot, "--plot")
     folders = [Path(folder) for folder in flags.join if folder]
     if not folders:
         raise UserError(f"--join={','.join(flags.join)} names no folder")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from keras_transformer import registry
 from keras_transformer.cli import mixture_flags
+from keras_transformer.cli.output_places import require_folder
 from keras_transformer.cli.problem_flags import problem_options
 from keras_transformer.cli.program import Flags
 from keras_transformer.config import HParams
@@ -44,6 +45,8 @@ def open_or_create(flags: Flags, cluster: Cluster | None = None) -> tuple[RunDir
         raise UserError(
             f"--random_seed={flags.random_seed}: a seed is a whole number from 0 to 2**32 - 1"
         )
+    if is_chief:
+        require_folder(flags.output_dir, "--output_dir")
     if flags.usr_dir:
         registry.import_usr_dir(flags.usr_dir)
     if cluster is not None and not is_chief:
@@ -188,6 +191,7 @@ def _make_data(problem: Problem, data_dir: str, tmp_dir: str, is_chief: bool) ->
             f"the chief has the data of {problem.name}, but it is not in {data_dir} here: give a"
             " --data_dir that all workers share, or the same copy on each machine"
         )
+    require_folder(data_dir, "--data_dir")
     problem.generate_data(data_dir, tmp_dir)
 
 

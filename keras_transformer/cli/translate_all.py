@@ -13,11 +13,11 @@ from keras_transformer.cli.decoding_flags import (
     decode_hparams,
     identity,
     load_run,
-    make_folder,
     parsing_settings,
     require_run_dir,
 )
 from keras_transformer.cli.log import show_log
+from keras_transformer.cli.output_places import make_folder
 from keras_transformer.cli.program import Flags, Program
 from keras_transformer.errors import UserError
 
@@ -65,7 +65,7 @@ def run(flags: Flags) -> int | None:
     if not flags.translations_dir:
         raise UserError("--translations_dir is not given: name a folder for the outputs")
     options = decode_hparams(flags).options.replace(n_best=1)
-    make_folder(Path(flags.translations_dir))
+    make_folder(Path(flags.translations_dir), "--translations_dir")
 
     from keras_transformer.training import checkpoints
 

@@ -116,11 +116,6 @@ class Runner:
                 problem = registry.problem(plan.problem, **plan.problem_options)
                 scored_text.require(plan.test_set, problem)
         self.folder.mkdir(parents=True, exist_ok=True)
-        if not os.access(self.folder, os.W_OK):
-            raise UserError(
-                f"{self.folder} may not be written: change its permissions, or give another"
-                " --output_dir"
-            )
 
     def _prepare(self, plan: RowPlan) -> RowPlan:
         """Makes the row's data and text, and writes its plan."""

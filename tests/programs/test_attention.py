@@ -107,7 +107,7 @@ def test_a_parsing_model(capsys):
         ([f"--output_dir={BASE}", "--source=a", "--heads=0"], "give numbers from 1 on"),
         ([f"--output_dir={BASE}", "--source=a", "--html=", "--png="], "nothing to write"),
         ([f"--output_dir={BASE}", "--source=a", "--html=no/page.html"], "there is no folder no"),
-        ([f"--output_dir={BASE}", "--source=a", "--png=."], ". is a folder: name a file"),
+        ([f"--output_dir={BASE}", "--source=a", "--png=."], ". is a folder: give a file's name as"),
         ([f"--output_dir={BASE}", "--source=a", "--png=x.xyz"], "ends in no image format"),
     ],
 )

@@ -44,7 +44,7 @@ pytestmark = pytest.mark.usefixtures("each_model_once")
         ([*MODEL, f"--decode_from_file={RUN}"], "is no regular file"),
         (
             [*MODEL, f"--decode_from_file={INPUT}", f"--decode_to_file={INPUT}/below/out"],
-            f"{INPUT}/below cannot be made (Not a directory): name another",
+            f"{INPUT}/below/out cannot be written: {INPUT} is no folder; give another",
         ),
         (
             [*MODEL, f"--decode_from_file={INPUT}", "--decode_to_file=/dev/null"],

@@ -6,10 +6,12 @@ import errno
 import io
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
 from keras_transformer.cli.program import Program
+from keras_transformer.data import download
 
 
 def _program(run):
@@ -30,6 +32,21 @@ def test_a_folder_that_cannot_be_made_ends_with_a_message(tmp_path, capsys, belo
     assert len(message) == 1 and captured.out == ""
     assert message[0].startswith(f"kt-test: {tmp_path / 'file'}")
     assert message[0].endswith("name another") or message[0].endswith("name another folder")
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda place: os.makedirs(place),
+        lambda place: Path(place).write_text("x"),
+        lambda place: download.fetch(Path(__file__).as_uri(), f"{place}/file"),
+    ],
+    ids=["a folder", "a file", "a download"],
+)
+def test_a_folder_that_takes_nothing_ends_with_a_message(capsys, write):
+    assert _program(lambda flags: write(flags.folder))(["--folder=/proc/x"]) == 2
+    message = capsys.readouterr().err.splitlines()
+    assert len(message) == 1 and message[0].startswith("kt-test: /proc/x cannot be")
 
 
 def test_a_full_disk_ends_with_a_message(capsys):
