@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keras_transformer.errors import UserError
+from keras_transformer.training.signs_of_life import SETTINGS_FRAME, answers
 
 TF_CONFIG = "TF_CONFIG"
 # Seconds between two looks for a process that is not up yet.
@@ -217,7 +218,7 @@ class Door:
             with contextlib.suppress(OSError):
                 connection, _ = self._server.accept()
                 with connection:
-                    connection.sendall(_SETTINGS_FRAME)
+                    connection.sendall(SETTINGS_FRAME)
 
 
 def _listen(port: int) -> socket.socket:
@@ -227,25 +228,3 @@ def _listen(port: int) -> socket.socket:
                 ("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=128
             )
     return socket.create_server(("", port), backlog=128)
-
-
-# How an HTTP/2 connection begins, which is what TensorFlow's servers speak: the client's preface
-# and an empty frame of settings. The server answers with its own settings (RFC 9113, 3.4).
-_SETTINGS_FRAME = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
-_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS_FRAME
-_HEADER = 9
-_SETTINGS = 4
-
-
-def answers(address: str, seconds: float = 5.0) -> bool:
-    """Whether the TensorFlow server of a process is at work; a frozen process does not answer."""
-    host, _, port = address.rpartition(":")
-    received = b""
-    try:
-        with socket.create_connection((host.strip("[]"), int(port)), seconds) as connection:
-            connection.sendall(_PREFACE)
-            while len(received) < _HEADER and (part := connection.recv(_HEADER)):
-                received += part
-    except OSError:
-        return False
-    return len(received) >= _HEADER and received[3] == _SETTINGS

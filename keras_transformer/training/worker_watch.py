@@ -3,7 +3,8 @@
 Without their partner they would wait in an all-reduce, some of them for ever: TensorFlow notices a
 closed connection, but only where one was in use, and no machine that lost its power or network.
 So every process asks all others every few seconds for a sign of life. When one has gone, the
-process gets a moment to come back from TensorFlow with an error; then it is ended from here.
+process gets a moment to come back from TensorFlow with an error; then it is ended from here. While
+TensorFlow connects them, a program beside does both (`signs_of_life.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from keras_transformer.training.cluster import POLL_EVERY, SAY_EVERY, Cluster, Door, answers
+from keras_transformer.training.cluster import POLL_EVERY, SAY_EVERY, Cluster, Door
+from keras_transformer.training.signs_of_life import answers, ended_if_silent, falls_silent
 
 # The exit status of a process that lost a partner; the same command on all machines goes on.
 LOST_STATUS = 3
@@ -24,6 +26,9 @@ LOST_STATUS = 3
 ASK_EVERY = 3.0
 # Seconds without an answer after which a process counts as lost.
 LOST_AFTER = 20.0
+# The same while TensorFlow connects: in between nobody answers at a worker's port, from when it has
+# met the others until its GPUs are set up and TensorFlow's server has started.
+LOST_AFTER_MEETING = 40.0
 # Seconds in which this process may come back from TensorFlow before it is ended.
 GRACE = 5.0
 
@@ -72,8 +77,7 @@ class WorkerWatch:
                 now, names = time.monotonic(), ", ".join(map(self._cluster.title, sorted(missing)))
                 if now - began > self._start_timeout:
                     waited = f"{self._start_timeout:.0f} seconds"
-                    self._reason = f"{names} has not come up within {waited}"
-                    raise WorkerLostError(self._message())
+                    raise WorkerLostError(self._message(f"{names} has not come up within {waited}"))
                 if now - said > SAY_EVERY:
                     said = now
                     print(f"waiting for {names}", file=sys.stderr, flush=True)
@@ -81,10 +85,18 @@ class WorkerWatch:
 
     @contextlib.contextmanager
     def connecting(self) -> Iterator[None]:
-        """While TensorFlow connects; if a process dies in these seconds, at last with a stack."""
+        """While TensorFlow connects: if another process dies in these seconds, this one is ended
+        as `start` would do it; if all are alive but do not come together, at last with a stack.
+        """
         faulthandler.dump_traceback_later(max(self._start_timeout, 60.0), exit=True)
+        cluster = self._cluster
+        messages = {
+            cluster.addresses[number]: self._last_words(self._lost(number))
+            for number in cluster.others
+        }
         try:
-            yield
+            with ended_if_silent(messages, ASK_EVERY, LOST_AFTER_MEETING):
+                yield
         finally:
             faulthandler.cancel_dump_traceback_later()
 
@@ -111,24 +123,16 @@ class WorkerWatch:
                 if not answers(self._cluster.addresses[number]) and not answers(
                     self._cluster.addresses[number]
                 ):
-                    self._lose(f"{self._cluster.title(number)} has ended or was lost")
+                    self._lose(self._lost(number))
             self._has_lost.wait(1.0)
         if self._has_lost.is_set():
-            return WorkerLostError(self._message())
+            return WorkerLostError(self._message(self._reason))
         return error
 
     def _watch(self, number: int) -> None:
-        address, title = self._cluster.addresses[number], self._cluster.title(number)
-        # Counted from the first question without an answer, not from the last answer: this process
-        # may have been frozen itself.
-        silent_since: float | None = None
-        while not self._is_over.wait(ASK_EVERY):
-            if answers(address):
-                silent_since = None
-                continue
-            silent_since = silent_since or time.monotonic()
-            if time.monotonic() - silent_since > LOST_AFTER:
-                self._end(f"{title} has ended or was lost")
+        address = self._cluster.addresses[number]
+        if falls_silent(address, ASK_EVERY, LOST_AFTER, self._is_over.wait):
+            self._end(self._lost(number))
 
     def _lose(self, reason: str) -> None:
         with self._lock:
@@ -141,14 +145,20 @@ class WorkerWatch:
         if self._is_over.wait(GRACE):
             return
         with self._lock:  # held to the end: one message
-            print(f"kt-trainer: {self._message()}", file=sys.stderr, flush=True)
+            print(self._last_words(self._reason), file=sys.stderr, flush=True)
             # The main thread may hang in TensorFlow, where no exception reaches it. Nothing is
             # lost: files are written under temporary names.
             os._exit(LOST_STATUS)
 
-    def _message(self) -> str:
+    def _lost(self, number: int) -> str:
+        return f"{self._cluster.title(number)} has ended or was lost"
+
+    def _last_words(self, reason: str) -> str:
+        return f"kt-trainer: {self._message(reason)}"
+
+    def _message(self, reason: str) -> str:
         return (
-            f"{self._cluster.name}: {self._reason}, and training cannot go on without it: see its"
+            f"{self._cluster.name}: {reason}, and training cannot go on without it: see its"
             " own log, and start all workers again; they go on from the last checkpoint in"
             f" {self._run_dir}"
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -9,11 +11,13 @@ import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from keras_transformer.errors import UserError
 from keras_transformer.training import worker_watch
-from keras_transformer.training.cluster import Cluster, answers
+from keras_transformer.training.cluster import Cluster
+from keras_transformer.training.signs_of_life import answers
 from keras_transformer.training.worker_watch import LOST_STATUS, WorkerLostError, WorkerWatch
 
 ROOT = Path(__file__).parents[3]
@@ -28,6 +32,29 @@ worker_watch.WorkerWatch(cluster, "runs/ende", 60.0).start()
 print("watching", flush=True)
 time.sleep(60)
 """
+# Meets another process, then hangs while it holds Python's lock, as TensorFlow does.
+CONNECTING = """
+import ctypes, os, signal, sys
+from keras_transformer.training import worker_watch
+from keras_transformer.training.cluster import Cluster
+worker_watch.ASK_EVERY, worker_watch.LOST_AFTER_MEETING = 0.1, 1.0
+cluster = Cluster(("chief", "worker 0"), tuple(sys.argv[1:3]), 0)
+watch = worker_watch.WorkerWatch(cluster, "runs/ende", 60.0)
+watch.meet()
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+with watch.connecting():
+    print("connecting", flush=True)
+    if sys.argv[3] == "hang":
+        ctypes.PyDLL(None).sleep(60)
+print("connected", flush=True)
+sys.stdin.read()
+os.kill(os.getpid(), signal.SIGQUIT)
+"""
+LAST_WORDS = (
+    "kt-trainer: chief: worker 0 ({}) has ended or was lost, and training cannot go on without it:"
+    " see its own log, and start all workers again; they go on from the last checkpoint in"
+    " runs/ende\n"
+)
 
 
 class Peer:
@@ -86,11 +113,7 @@ def test_a_hanging_process_is_ended_when_the_other_dies(peer):
         assert process.wait(30) == LOST_STATUS
     finally:
         process.kill()
-    assert process.stderr.read() == (
-        f"kt-trainer: chief: worker 0 ({peer.address}) has ended or was lost, and training cannot"
-        " go on without it: see its own log, and start all workers again; they go on from the last"
-        " checkpoint in runs/ende\n"
-    )
+    assert process.stderr.read() == LAST_WORDS.format(peer.address)
 
 
 @pytest.fixture
@@ -159,3 +182,78 @@ def test_after_the_end_the_others_may_go(watch, peer):
     while is_watching():
         assert time.monotonic() < until
         time.sleep(0.01)
+
+
+@pytest.fixture
+def connect(peer, free_port):
+    """Starts a process that meets `peer` and comes back when it connects or has connected."""
+    started = []
+
+    def start(manner, line="connecting\n"):
+        process = subprocess.Popen(
+            [sys.executable, "-c", CONNECTING, f"127.0.0.1:{free_port}", peer.address, manner],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        started.append(process)
+        while (said := process.stdout.readline()) != line:
+            assert said, process.stderr.read()
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def wait_for_a_call(peer):
+    calls, until = peer.calls, time.monotonic() + 30
+    while peer.calls == calls:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_a_process_that_hangs_in_tensorflow_is_ended_when_the_other_dies(connect, peer):
+    process = connect("hang")
+    # Ctrl-C in the terminal reaches the whole group of processes; this one passes over it.
+    os.killpg(process.pid, signal.SIGINT)
+    for _ in range(15):
+        wait_for_a_call(peer)
+    assert process.poll() is None
+    peer.close()
+    closed = time.monotonic()
+    assert process.wait(30) == LOST_STATUS
+    assert time.monotonic() - closed > 0.9
+    assert process.communicate()[1] == LAST_WORDS.format(peer.address)
+
+
+@pytest.mark.slow
+def test_a_process_that_does_not_even_take_signals(connect, peer):
+    process = connect("hang")
+    process.send_signal(signal.SIGSTOP)
+    peer.close()
+    assert process.wait(30) == -signal.SIGKILL
+    assert process.communicate()[1] == LAST_WORDS.format(peer.address)
+
+
+def test_who_watches_goes_when_all_are_connected(connect, peer):
+    process = connect("come together", line="connected\n")
+    assert psutil.Process(process.pid).children() == []
+    peer.close()
+    # Nothing is left behind: neither of the watch nor of what it does with the signal.
+    assert process.communicate("", timeout=30)[1] == ""
+    assert process.returncode == -signal.SIGQUIT
+
+
+def test_who_watches_goes_with_the_process(connect, peer):
+    process = connect("hang")
+    (watching,) = psutil.Process(process.pid).children()
+    wait_for_a_call(peer)
+    process.kill()
+    # The pipe of its errors is open until the last one goes.
+    assert process.communicate(timeout=30)[1] == ""
+    assert not watching.is_running() or watching.status() == psutil.STATUS_ZOMBIE
