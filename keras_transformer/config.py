@@ -12,26 +12,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from keras_transformer.config_checks import check_bounds, check_together, parse_axes
 from keras_transformer.config_ignorable import IGNORABLE, RUN_KEYS, is_usual
 from keras_transformer.config_parsing import check_type, nearest, parse_value, split_overrides
 from keras_transformer.errors import UserError
 
 _T2T = "T2T transformer_base_v1"
 _OWN = "this project"
-
-SCHEDULE_FACTORS = (
-    "constant",
-    "cosdecay",
-    "exp_decay",
-    "legacy",
-    "linear_decay",
-    "linear_warmup",
-    "multi_cycle_cos_decay",
-    "rsqrt_decay",
-    "rsqrt_hidden_size",
-    "rsqrt_normalized_decay",
-    "single_cycle_cos_decay",
-)
 
 
 def _setting(
@@ -278,8 +265,8 @@ class HParams:
         for name, field in FIELDS.items():
             value = check_type(name, str(field.type), getattr(self, name))
             object.__setattr__(self, name, value)
-            _check_bounds(name, value, field.metadata)
-        self._check_together()
+            check_bounds(name, value, field.metadata)
+        check_together(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> HParams:
@@ -375,42 +362,7 @@ class HParams:
 
     def broadcast_axes(self, name: str) -> tuple[int, ...]:
         """The axes of one of the `…_broadcast_dims` hyperparameters."""
-        return _parse_axes(name, getattr(self, name))
-
-    def _check_together(self) -> None:
-        for name in ("attention_key_channels", "attention_value_channels"):
-            width_name = name if getattr(self, name) else "hidden_size"
-            width = getattr(self, width_name)
-            if width % self.num_heads:
-                raise UserError(
-                    f"{width_name} is {width}, num_heads is {self.num_heads}: "
-                    "the first must be a multiple of the second"
-                )
-        for name, letters in (
-            ("layer_preprocess_sequence", "nd"),
-            ("layer_postprocess_sequence", "nda"),
-        ):
-            sequence = getattr(self, name)
-            if sequence != "none" and not set(sequence) <= set(letters):
-                raise UserError(
-                    f"{name} is {sequence!r}: it must be none or made of the letters {letters}"
-                )
-        for name in FIELDS:
-            if name.endswith("_broadcast_dims"):
-                self.broadcast_axes(name)
-        for factor in self.learning_rate_schedule.split("*"):
-            if factor.strip() not in SCHEDULE_FACTORS:
-                raise UserError(
-                    f"learning_rate_schedule is {self.learning_rate_schedule!r}: {factor!r} is none"
-                    f" of {', '.join(SCHEDULE_FACTORS)}{nearest(factor, SCHEDULE_FACTORS)}"
-                )
-        if self.pos == "emb" and not self.max_length:
-            raise UserError("pos is emb, max_length is 0: learned positions need a max_length")
-        if self.max_length and self.min_length > self.max_length:
-            raise UserError(
-                f"min_length is {self.min_length}, max_length is {self.max_length}: "
-                "the first must not exceed the second"
-            )
+        return parse_axes(name, getattr(self, name))
 
 
 FIELDS: dict[str, dataclasses.Field[Any]] = {
@@ -418,24 +370,6 @@ FIELDS: dict[str, dataclasses.Field[Any]] = {
     for field in dataclasses.fields(HParams)
     if field.metadata.get("hyperparameter", True)
 }
-
-
-def _check_bounds(name: str, value: Any, rules: Mapping[str, Any]) -> None:
-    choices = rules["choices"]
-    if choices and value not in choices:
-        allowed = [str(choice) for choice in choices]
-        raise UserError(
-            f"{name} is {value!r}: only {' or '.join(allowed)} is offered"
-            f"{nearest(str(value), allowed)}"
-        )
-    if value is None:
-        return
-    if rules["at_least"] is not None and value < rules["at_least"]:
-        raise UserError(f"{name} is {value}: it must be at least {rules['at_least']}")
-    if rules["above"] is not None and value <= rules["above"]:
-        raise UserError(f"{name} is {value}: it must be above {rules['above']}")
-    if rules["below"] is not None and value >= rules["below"]:
-        raise UserError(f"{name} is {value}: it must be below {rules['below']}")
 
 
 def _known(values: Mapping[str, Any], run_keys: bool = True) -> dict[str, Any]:
@@ -457,10 +391,3 @@ def _known(values: Mapping[str, Any], run_keys: bool = True) -> dict[str, Any]:
 
 def _unknown(name: str) -> str:
     return f"{name} is not a hyperparameter{nearest(name, [*FIELDS, *IGNORABLE])}"
-
-
-def _parse_axes(name: str, text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(axis) for axis in text.split(",") if text)
-    except ValueError:
-        raise UserError(f"{name} is {text!r}: write axes with commas between, as in 0,1") from None

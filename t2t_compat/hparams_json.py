@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer import registry
-from keras_transformer.config import FIELDS, SCHEDULE_FACTORS, HParams
+from keras_transformer.config import FIELDS, HParams
+from keras_transformer.config_checks import SCHEDULE_FACTORS
 from keras_transformer.config_ignorable import IGNORABLE, RUN_KEYS
 from keras_transformer.errors import UserError
 from keras_transformer.t2t_compat.layout import Layout
