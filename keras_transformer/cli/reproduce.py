@@ -11,6 +11,7 @@ from keras_transformer.cli.log import show_log
 from keras_transformer.cli.output_places import require_file, require_folder
 from keras_transformer.cli.problem_flags import add_problem_flags, problem_options
 from keras_transformer.cli.program import Flags, Program
+from keras_transformer.cli.training_flags import add_training_flags, require_seed
 from keras_transformer.errors import UserError
 
 if TYPE_CHECKING:
@@ -75,17 +76,7 @@ program.string("target_language", "", "for the tokenizers of BLEU; default: the 
 program.integer("beam_size", None, "default: the paper's, 4 or for parsing 21", 1)
 program.float("alpha", None, "of the length penalty; default: the paper's, 0.6 or 0.3", 0.0)
 program.integer("extra_length", None, "subtokens beyond the input; default: 50 or 300", 0)
-program.integer("random_seed", 1, "of the first weights, the order of the data and dropout", 0)
-program.boolean("deterministic", False, "bit-equal weights from equal runs; costs some speed")
-program.enum(
-    "precision",
-    None,
-    ["float32", "bfloat16", "float16"],
-    "type of activations in training; default: the settings' activation_dtype",
-)
-program.integer("simulate_replicas", 1, "batches of one device in an update; the paper had 8", 1)
-program.integer("gpus", None, "GPUs to use; default: all", 0)
-program.boolean("jit", False, "compile with XLA")
+add_training_flags(program)
 program.float(
     "sustained_tflops",
     0.0,
@@ -107,6 +98,7 @@ def run(flags: Flags) -> int:
     for name in ("table", "output_dir", "data_dir"):
         if not getattr(flags, name):
             raise UserError(f"--{name} is not given (see kt-reproduce --help)")
+    require_seed(flags)
     require_folder(flags.output_dir, "--output_dir")
     if not Path(flags.data_dir).is_dir():
         # One that is there may hold all that is needed, and need take no more.

@@ -11,6 +11,7 @@ from keras_transformer.cli import mixture_flags
 from keras_transformer.cli.log import show_log
 from keras_transformer.cli.problem_flags import add_problem_flags
 from keras_transformer.cli.program import Flags, Program
+from keras_transformer.cli.training_flags import add_training_flags
 from keras_transformer.errors import UserError
 
 if TYPE_CHECKING:
@@ -62,16 +63,7 @@ program.alias("save_checkpoints_steps", "local_eval_frequency")
 program.float("save_checkpoints_secs", 0.0, "seconds between checkpoints, instead of updates", 0)
 program.integer("keep_checkpoint_max", 20, "newest checkpoints kept (0: all)", 0)
 program.integer("log_step_count_steps", 100, "updates between reports", 1)
-program.integer("random_seed", 1, "of the first weights, the order of the data and dropout")
-program.boolean("deterministic", False, "bit-equal weights from equal runs; costs some speed")
-program.enum(
-    "precision",
-    None,
-    ["float32", "bfloat16", "float16"],
-    "type of activations in training; default: the settings' activation_dtype",
-)
-program.boolean("jit", False, "compile with XLA (one compilation for each shape of batch)")
-program.integer("gpus", None, "GPUs to use; default: all; batch_size is for each", 0)
+add_training_flags(program)
 program.enum(
     "strategy",
     "auto",
@@ -82,12 +74,6 @@ program.enum(
 program.float("worker_timeout", 600.0, "seconds that the other workers have to come up", 0)
 program.string("tpu", "", "name or address of a TPU to use (untested)")
 program.integer("logical_cpus", 0, "cut the CPU into so many devices, to try several out", 0, 64)
-program.integer(
-    "simulate_replicas",
-    1,
-    "batches of one device whose gradients make one update, as that many devices would",
-    1,
-)
 program.enum("on_nan", "stop", ["stop", "skip"], "an update that is not finite ends it, or is left")
 program.boolean("check_memory", None, "try the largest batches first; default: on GPUs")
 program.boolean("profile", False, "write a TensorBoard profile of a few early updates")

@@ -12,6 +12,7 @@ from keras_transformer.cli import mixture_flags
 from keras_transformer.cli.output_places import require_folder
 from keras_transformer.cli.problem_flags import problem_options
 from keras_transformer.cli.program import Flags
+from keras_transformer.cli.training_flags import require_seed
 from keras_transformer.config import HParams
 from keras_transformer.errors import UserError
 from keras_transformer.run_dir import HPARAMS_FILE, RunDir, write_text_atomically
@@ -41,10 +42,7 @@ def open_or_create(flags: Flags, cluster: Cluster | None = None) -> tuple[RunDir
         UserError: a flag is missing, or contradicts what the run directory was begun with.
     """
     is_chief = cluster is None or cluster.is_chief
-    if not 0 <= flags.random_seed < 2**32:
-        raise UserError(
-            f"--random_seed={flags.random_seed}: a seed is a whole number from 0 to 2**32 - 1"
-        )
+    require_seed(flags)
     if is_chief:
         require_folder(flags.output_dir, "--output_dir")
     if flags.usr_dir:
