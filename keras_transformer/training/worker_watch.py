@@ -17,11 +17,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from keras_transformer.training.cluster import POLL_EVERY, SAY_EVERY, Cluster, Door
+from keras_transformer.training.cluster import SAY_EVERY, Cluster, Door
 from keras_transformer.training.signs_of_life import answers, ended_if_silent, falls_silent
 
 # The exit status of a process that lost a partner; the same command on all machines goes on.
 LOST_STATUS = 3
+# Seconds between two looks for the others when all are to meet, and for which who has seen all of
+# them stays to be seen: if it died right afterwards, the others would take it for one yet to come.
+MEET_EVERY = 0.25
+MEETING = 1.0
 # Seconds between two questions to one process.
 ASK_EVERY = 3.0
 # Seconds without an answer after which a process counts as lost.
@@ -81,7 +85,8 @@ class WorkerWatch:
                 if now - said > SAY_EVERY:
                     said = now
                     print(f"waiting for {names}", file=sys.stderr, flush=True)
-                time.sleep(POLL_EVERY)
+                time.sleep(MEET_EVERY)
+            time.sleep(MEETING)
 
     @contextlib.contextmanager
     def connecting(self) -> Iterator[None]:

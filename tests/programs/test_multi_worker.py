@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import time
+from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -15,7 +16,11 @@ import numpy as np
 import pytest
 
 from keras_transformer.training import checkpoints
-from tests.programs.forked_trainer import fork_trainer
+from tests.programs.forked_trainer import (
+    dies_as_it_connects,
+    fork_trainer,
+    waits_briefly_for_connections,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +66,12 @@ def command(corpus: Path, run_dir: Path, sentences: int, *more: str) -> list[str
 class Pair:
     """Two workers, or the first of them, with their output."""
 
-    def __init__(self, folder: Path, *arguments: list[str]):
+    def __init__(
+        self,
+        folder: Path,
+        *arguments: list[str],
+        prepare: Sequence[Callable[[], object] | None] = (None, None),
+    ):
         addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
         folder.mkdir(exist_ok=True)
         self.outputs = [folder / f"worker-{number}" for number in range(len(arguments))]
@@ -69,7 +79,9 @@ class Pair:
         for number, each in enumerate(arguments):
             task = {"type": "worker", "index": number}
             config = json.dumps({"cluster": {"worker": addresses}, "task": task})
-            self.processes.append(start(each, self.outputs[number], TF_CONFIG=config))
+            self.processes.append(
+                start(each, self.outputs[number], prepare[number], TF_CONFIG=config)
+            )
 
     def wait(self) -> list[int | None]:
         try:
@@ -94,9 +106,14 @@ def free_ports(number: int) -> list[int]:
     return ports
 
 
-def start(arguments: list[str], output: Path, **environment: str) -> BaseProcess:
+def start(
+    arguments: list[str],
+    output: Path,
+    prepare: Callable[[], object] | None = None,
+    **environment: str,
+) -> BaseProcess:
     output.touch()
-    return fork_trainer(arguments, output, CUDA_VISIBLE_DEVICES="-1", **environment)
+    return fork_trainer(arguments, output, prepare, CUDA_VISIBLE_DEVICES="-1", **environment)
 
 
 def wait(process: BaseProcess, seconds: float) -> int | None:
@@ -208,6 +225,19 @@ def test_a_frozen_worker_ends_the_other(corpus, tmp_path):
     assert time.monotonic() - stopped < 60
     assert "worker 1 (127.0.0.1:" in pair.said(0)
     assert_only_our_message(pair.said(0))
+
+
+@pytest.mark.parametrize("dying", [0, 1])
+def test_a_worker_that_dies_while_tensorflow_connects(corpus, tmp_path, dying):
+    line = command(corpus, tmp_path / "run", SENTENCES, "--train_steps=5")
+    prepare = [waits_briefly_for_connections, waits_briefly_for_connections]
+    prepare[dying] = dies_as_it_connects
+    pair = Pair(tmp_path / "connecting", line, line, prepare=prepare)
+    statuses = pair.wait()
+    other = 1 - dying
+    assert statuses[dying] == 77 and statuses[other] == WORKER_LOST, pair.said(other)
+    assert f"worker {other}: worker {dying} (127.0.0.1:" in pair.said(other)
+    assert_only_our_message(pair.said(other))
 
 
 def assert_only_our_message(said: str) -> None:

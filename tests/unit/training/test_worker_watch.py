@@ -92,6 +92,13 @@ def peer():
     made.close()
 
 
+def wait_for_a_call(peer):
+    calls, until = peer.calls, time.monotonic() + 30
+    while peer.calls == calls:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
 def hang(address: str) -> subprocess.Popen:
     return subprocess.Popen(
         [sys.executable, "-c", HANGING, address],
@@ -129,6 +136,19 @@ def test_all_meet(peer, free_port):
     socket.create_server(("127.0.0.1", free_port)).close()
 
 
+def test_who_has_seen_all_stays_to_be_seen(peer, free_port):
+    """A process that comes last would be there for some milliseconds only."""
+    here = f"127.0.0.1:{free_port}"
+    watch = WorkerWatch(Cluster(("chief", "worker 0"), (here, peer.address), 0), "runs/ende", 30.0)
+    meeting = threading.Thread(target=watch.meet)
+    meeting.start()
+    wait_for_a_call(peer)
+    time.sleep(2 * worker_watch.MEET_EVERY)
+    assert answers(here)
+    meeting.join()
+    assert not answers(here)
+
+
 def test_who_waits_can_be_seen_by_the_others(free_port):
     here = f"127.0.0.1:{free_port}"
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -148,6 +168,11 @@ def test_a_port_that_is_taken(peer):
     cluster = Cluster(("chief", "worker 0"), (peer.address, "127.0.0.1:1"), 0)
     with pytest.raises(UserError, match="cannot listen at port"):
         WorkerWatch(cluster, "runs/ende", 1.0).meet()
+
+
+def test_a_worker_lost_while_connecting_is_noticed_within_a_minute():
+    # What one question to a machine without power takes is waited for at both ends.
+    assert worker_watch.LOST_AFTER_MEETING + 2 * (worker_watch.ASK_EVERY + 5.0) < 60
 
 
 @pytest.fixture
@@ -208,13 +233,6 @@ def connect(peer, free_port):
     for process in started:
         process.kill()
         process.communicate()
-
-
-def wait_for_a_call(peer):
-    calls, until = peer.calls, time.monotonic() + 30
-    while peer.calls == calls:
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def test_a_process_that_hangs_in_tensorflow_is_ended_when_the_other_dies(connect, peer):
