@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 HPARAMS_FILE = "hparams.json"
 RUN_FILE = "run.json"
+# There while a run directory of T2T is being made one of ours (`t2t_compat.adoption`).
+ADOPTION_PLAN = ".adoption/plan.json"
 FORMAT = 1
 SIDES = ("inputs", "targets")
 
@@ -88,8 +90,10 @@ class RunDir:
         """True if the directory was begun by `create` (or by T2T, whose old releases wrote no
         hparams.json). A `create` that was killed leaves hparams.json alone, without T2T's flags."""
         folder = Path(path)
+        if (folder / RUN_FILE).is_file() or (folder / ADOPTION_PLAN).is_file():
+            return True
         by_t2t = (folder / HPARAMS_FILE).is_file() and any(folder.glob("flags*.txt"))
-        return (folder / RUN_FILE).is_file() or by_t2t or any(folder.glob("model.ckpt-*.index"))
+        return by_t2t or any(folder.glob("model.ckpt-*.index"))
 
     @classmethod
     def open(

@@ -31,10 +31,17 @@ def open_run_dir(folder: Path, **options: Any) -> T2TRunDir:
 
 
 def adopt(run: T2TRunDir, **options: Any) -> RunDir:
-    """A T2T run directory made ours in place, to train on in it; see `importing.adopt`."""
-    from keras_transformer.t2t_compat import importing
+    """A T2T run directory made ours in place, to train on in it; see `adoption.adopt`."""
+    from keras_transformer.t2t_compat import adoption
 
-    return importing.adopt(run, **options)
+    return adoption.adopt(run, **options)
+
+
+def finish_adoption(folder: Path) -> None:
+    """What a killed `adopt` has left to do, if anything; see `adoption.finish`."""
+    from keras_transformer.t2t_compat import adoption
+
+    adoption.finish(folder)
 
 
 def named_weights(checkpoint: str | os.PathLike[str]) -> T2TWeights:

@@ -5,7 +5,7 @@
     NEW/import_report.json                        every variable and every weight
     NEW/import_parity.npz                         sentences with logits and beams, for `--verify`
 
-`adopt` does the same in place, for a copy of a T2T run directory that training is to go on in.
+`adoption` does the same in place, for a copy of a T2T run directory that training is to go on in.
 """
 
 from __future__ import annotations
@@ -24,12 +24,10 @@ from keras_transformer.t2t_compat import parity
 from keras_transformer.t2t_compat.loader import LoadedCheckpoint, load_described
 from keras_transformer.t2t_compat.moments import read_moments
 from keras_transformer.t2t_compat.report import ImportReport
-from keras_transformer.t2t_compat.run_directory import ORIGINALS, T2TRunDir
+from keras_transformer.t2t_compat.run_directory import T2TRunDir
 from keras_transformer.training import checkpoints
 
 REPORT_FILE = "import_report.json"
-# What T2T wrote and an adopted directory keeps aside.
-_T2T_FILES = (HPARAMS_FILE, checkpoints.LIST_FILE, "graph.pbtxt")
 
 
 def import_run(
@@ -55,49 +53,15 @@ def import_run(
     folder = Path(output_dir)
     if (folder / RUN_FILE).is_file() or (folder / HPARAMS_FILE).is_file():
         raise UserError(f"{folder} holds a run already; give a new or empty --output_dir")
-    content = _read(run, data_dir)
-    _write(run, content, folder, data_dir, usr_dir)
+    content = read_run(run, data_dir)
+    write_run(run, content, folder, data_dir or run.data_dir or folder, usr_dir)
     if with_parity:
         parity.record(folder, content.loaded.model, RunDir.open(folder))
     return content.loaded.report
 
 
-def adopt(
-    run: T2TRunDir,
-    data_dir: str | os.PathLike[str] | None = None,
-    usr_dir: str | None = None,
-) -> RunDir:
-    """Turns a T2T run directory into one of this project, in place, so that training can go on.
-
-    T2T's own files move to its folder `t2t/`; nothing of them is changed. Interrupted at any point
-    it can be done again.
-
-    Raises:
-        UserError: as `import_run`, or the checkpoint has no optimizer state to go on from.
-    """
-    content = _read(run, data_dir)
-    if content.moments is None:
-        raise UserError(
-            f"{content.loaded.reader.prefix} holds no state of the optimizer"
-            f" {run.hparams.optimizer}, so training cannot go on from it; begin a new run with"
-            " --init_from"
-        )
-    originals = run.path / ORIGINALS
-    originals.mkdir(exist_ok=True)
-    for name in sorted(os.listdir(run.path)):
-        path, kept = run.path / name, originals / name
-        if name.startswith(f"{checkpoints.PREFIX}-") and not kept.exists():
-            os.replace(path, kept)
-        elif (name in _T2T_FILES or name.startswith("flags")) and not kept.exists():
-            temporary = originals / f".{name}.tmp"
-            temporary.write_bytes(path.read_bytes())
-            os.replace(temporary, kept)
-    _write(run, content, run.path, data_dir, usr_dir)
-    return RunDir.open(run.path, usr_dir=usr_dir)
-
-
 @dataclass
-class _Content:
+class RunContent:
     """All that is read of a T2T checkpoint, so that its files may be moved afterwards."""
 
     loaded: LoadedCheckpoint
@@ -105,23 +69,34 @@ class _Content:
     step: int
 
 
-def _read(run: T2TRunDir, data_dir: str | os.PathLike[str] | None) -> _Content:
+def read_run(run: T2TRunDir, data_dir: str | os.PathLike[str] | None) -> RunContent:
+    """Weights and moments of a run, from vocabularies that may lie in `data_dir`.
+
+    Raises:
+        UserError: a vocabulary is not to be found or is not the checkpoint's, or checkpoint and
+            settings do not fit.
+    """
     encoders = run.encoders(data_dir)
     sizes = {side: encoder.vocab_size for side, encoder in encoders.items()}
     loaded = load_described(run.description, sizes)
     moments = read_moments(
         loaded.reader, loaded.sources, loaded.report.weights, loaded.hparams.optimizer
     )
-    return _Content(loaded, moments, loaded.reader.step)
+    return RunContent(loaded, moments, loaded.reader.step)
 
 
-def _write(
+def write_run(
     run: T2TRunDir,
-    content: _Content,
+    content: RunContent,
     folder: Path,
-    data_dir: str | os.PathLike[str] | None,
+    data_dir: str | os.PathLike[str],
     usr_dir: str | None,
 ) -> None:
+    """Writes what was read into a new run directory, `run.json` last.
+
+    Args:
+        data_dir: remembered for training.
+    """
     loaded, moments, report = content.loaded, content.moments, content.loaded.report
     state: dict[str, Any] = {"imported_from": os.path.basename(report.checkpoint)}
     tensors: dict[str, Any] = dict(loaded.model.named_weights())
@@ -146,7 +121,7 @@ def _write(
         folder,
         loaded.hparams,
         run.problem,
-        data_dir or run.data_dir or folder,
+        data_dir,
         hparams_set=run.hparams_set,
         usr_dir=usr_dir or run.usr_dir,
         target_space_id=loaded.target_space_id,

@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING
 
 from keras_transformer import registry
 from keras_transformer.errors import UserError
-from keras_transformer.run_dir import HPARAMS_FILE, RunDir
+from keras_transformer.run_dir import ADOPTION_PLAN, HPARAMS_FILE, RunDir
 from keras_transformer.t2t_compat.hparams_json import read_hparams_file
 from keras_transformer.t2t_compat.loader import CheckpointDescription, describe_checkpoint
 
 if TYPE_CHECKING:
     from keras_transformer.data.problem import Problem
-
-# Folder in which an adopted run directory keeps what T2T wrote.
-ORIGINALS = "t2t"
 
 
 @dataclass
@@ -83,12 +80,14 @@ def open_run_dir(
     Raises:
         UserError: nothing T2T wrote is there, or what it does not tell is not given.
     """
-    # If being turned into a run directory of ours was interrupted, T2T's files are there.
-    interrupted = (folder / ORIGINALS / HPARAMS_FILE).is_file()
-    source = folder / ORIGINALS if interrupted else folder
-    flags = read_flags(source)
-    looks = (source / HPARAMS_FILE).is_file() or list(source.glob("*.ckpt-*.index"))
-    saved_model = list(source.glob("saved_model.pb*"))
+    if (folder / ADOPTION_PLAN).is_file():
+        raise UserError(
+            f"{folder} is being made a run directory of kt-trainer's, or a kill has interrupted"
+            " that: start kt-trainer in it, which finishes it"
+        )
+    flags = read_flags(folder)
+    looks = (folder / HPARAMS_FILE).is_file() or list(folder.glob("*.ckpt-*.index"))
+    saved_model = list(folder.glob("saved_model.pb*"))
     if not looks and not saved_model and checkpoint_path is None:
         raise UserError(
             f"{folder} is no run directory: it holds neither run.json (kt-trainer) nor hparams.json"
@@ -106,13 +105,13 @@ def open_run_dir(
     if not problem and not vocab_files:
         vocab_files = _only_vocabulary(folder)
     chosen, known_space = _problem(folder, problem, vocab_files)
-    path = Path(hparams_json) if hparams_json else source / HPARAMS_FILE
+    path = Path(hparams_json) if hparams_json else folder / HPARAMS_FILE
     values = read_hparams_file(path) if path.is_file() or hparams_json else {}
     if not values and not hparams_set:
         hparams_set = flags.get("hparams_set")
         overrides = ",".join(part for part in (flags.get("hparams", ""), overrides) if part)
     description = describe_checkpoint(
-        checkpoint_path or source,
+        checkpoint_path or folder,
         hparams_set or (str(path) if values else None),
         target_space_id=target_space_id,
         overrides=overrides,

@@ -45,6 +45,8 @@ def open_or_create(flags: Flags, cluster: Cluster | None = None) -> tuple[RunDir
     require_seed(flags)
     if is_chief:
         require_folder(flags.output_dir, "--output_dir")
+        if flags.schedule in TRAINS:
+            registry.t2t_compat().finish_adoption(Path(flags.output_dir))
     if flags.usr_dir:
         registry.import_usr_dir(flags.usr_dir)
     if cluster is not None and not is_chief:

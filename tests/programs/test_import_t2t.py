@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from keras_transformer.cli import avg, decoder, import_t2t, trainer
 from keras_transformer.training import checkpoints
 from tests.unit.t2t_compat.bundles import BASE_V3, GOLDEN, MODELS, TRAINER_RUN, copy_run
 
+TEXT = TRAINER_RUN / "decode_input.txt"
 NAMES = sorted(path.name for path in MODELS.iterdir() if path.is_dir())
 TWO_VOCABS = MODELS / "base_v1_two_vocabs"
 VOCAB = f"--vocab_file={TRAINER_RUN / 'vocab.oracle_toy_ende.256.subwords'}"
@@ -37,6 +39,21 @@ def arguments(name):
         f"--target_vocab_file={folder / target}",
         f"--target_space_id={problem['target_space_id']}",
     ]
+
+
+def decode(run, target, *flags):
+    """What the decoder writes, in T2T's way."""
+    flags = [
+        f"--output_dir={run}",
+        VOCAB,
+        f"--decode_from_file={TEXT}",
+        f"--decode_to_file={target}",
+        "--length_limit=batch",
+        "--batch_size=128",
+        *flags,
+    ]
+    assert decoder.main(flags) == 0
+    return target.read_text()
 
 
 @pytest.fixture(scope="module")
@@ -91,19 +108,8 @@ def test_parity_on_another_day(tmp_path, capsys):
     ],
 )
 def test_the_decoder_takes_a_t2t_run_as_it_is(tmp_path, flags, expected):
-    status = decoder.main(
-        [
-            f"--output_dir={TRAINER_RUN}",
-            VOCAB,
-            f"--decode_from_file={TRAINER_RUN / 'decode_input.txt'}",
-            f"--decode_to_file={tmp_path / 'out'}",
-            "--length_limit=batch",
-            "--batch_size=128",
-            *flags,
-        ]
-    )
-    assert status == 0
-    assert (tmp_path / "out").read_text() == (TRAINER_RUN / expected).read_text()
+    decoded = decode(TRAINER_RUN, tmp_path / "out", *flags)
+    assert decoded == (TRAINER_RUN / expected).read_text()
 
 
 @pytest.mark.slow
@@ -156,24 +162,52 @@ def test_a_run_without_hparams_json_is_taken_over(tmp_path, usr_dir, said_by):
 
 
 @pytest.mark.slow
+def test_a_start_killed_while_it_takes_a_run_over(tmp_path, usr_dir, monkeypatch, capsys):
+    run = copy_run(TRAINER_RUN, tmp_path / "run")
+    (run / "hparams.json").unlink()
+    flags = [
+        f"--output_dir={run}",
+        f"--usr_dir={usr_dir}",
+        "--problem=oracle_toy_ende",
+        f"--data_dir={GOLDEN / 'data_pipeline' / 'data'}",
+        "--hparams_set=transformer_base",
+        "--hparams=hidden_size=32,num_heads=4",
+        "--schedule=train",
+        "--train_steps=251",
+    ]
+    replace = os.replace
+
+    class Killed(BaseException):
+        pass
+
+    def dies(source, target):
+        if str(target).endswith("t2t/model.ckpt-250.index"):
+            raise Killed
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", dies)
+        with pytest.raises(Killed):
+            trainer.main(flags)
+    assert decoder.main([f"--output_dir={run}", f"--decode_from_file={TEXT}"]) == 2
+    assert "start kt-trainer in it, which finishes it" in capsys.readouterr().err
+    # The settings are in the run directory by now.
+    assert trainer.main([flag for flag in flags if "--hparams" not in flag]) == 0
+    assert checkpoints.all_steps(run) == [250, 251]
+    assert sorted(path.name for path in (run / "t2t").glob("model.*")) == sorted(
+        path.name for path in TRAINER_RUN.glob("model.*")
+    )
+
+
+@pytest.mark.slow
 def test_averages_of_t2t_checkpoints_decode(tmp_path):
     run = copy_run(TRAINER_RUN, tmp_path / "run")
     for path in run.glob("model.ckpt-250.*"):
         (run / path.name.replace("250", "240")).write_bytes(path.read_bytes())
     assert avg.main([f"--model_dir={run}", "--last=2", f"--output_dir={tmp_path / 'avg'}"]) == 0
-    status = decoder.main(
-        [
-            f"--output_dir={tmp_path / 'avg'}",
-            VOCAB,
-            f"--decode_from_file={TRAINER_RUN / 'decode_input.txt'}",
-            f"--decode_to_file={tmp_path / 'out'}",
-            "--length_limit=batch",
-            "--batch_size=128",
-        ]
-    )
-    assert status == 0
+    decoded = decode(tmp_path / "avg", tmp_path / "out")
     # The mean of a checkpoint with itself is itself.
-    assert (tmp_path / "out").read_text() == (TRAINER_RUN / "decode_beam4_alpha06.txt").read_text()
+    assert decoded == (TRAINER_RUN / "decode_beam4_alpha06.txt").read_text()
 
 
 def test_there_and_back(tmp_path, capsys):

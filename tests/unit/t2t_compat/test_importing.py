@@ -17,7 +17,6 @@ from tests.unit.t2t_compat.bundles import (
     BASE_V3,
     MODELS,
     changed_copy,
-    copy_run,
     read_bundle,
     without,
 )
@@ -97,9 +96,6 @@ def test_weights_without_moments_serve_decoding(tmp_path):
     )
     assert checkpoints.read(checkpoints.latest(tmp_path / "new")).is_inference_only
     assert any("no state of the optimizer adam" in note for note in report.notes)
-    with pytest.raises(UserError, match="begin a new run with --init_from"):
-        importing.adopt(open_t2t(bare, target_space_id=0))
-    assert not (bare / "t2t").exists()
 
 
 def test_a_run_is_never_written_over(tmp_path):
@@ -107,38 +103,6 @@ def test_a_run_is_never_written_over(tmp_path):
     importing.import_run(run, tmp_path / "new", with_parity=False)
     with pytest.raises(UserError, match="holds a run already"):
         importing.import_run(run, tmp_path / "new")
-
-
-def test_adopting_keeps_what_t2t_wrote(tmp_path):
-    folder = copy_run(BASE_V3, tmp_path / "run")
-    (folder / "flags.txt").write_text("--hparams_set=transformer_base\n")
-    files = ["checkpoint", "hparams.json", "model.ckpt-220.index", "flags.txt"]
-    before = {name: (folder / name).read_bytes() for name in files}
-    run = importing.adopt(open_t2t(folder))
-    assert not run.is_t2t and run.hparams_set == "transformer_base"
-    assert {name: (folder / "t2t" / name).read_bytes() for name in before} == before
-    assert checkpoints.all_steps(folder) == [220]
-    assert RunDir.open(folder).problem.name == "text2text"
-
-
-def test_an_interrupted_adoption_is_done_again(tmp_path, monkeypatch):
-    folder = copy_run(BASE_V3, tmp_path / "run")
-    vocabulary = folder / "vocab.shared.subwords"
-    for stage in ("save", "create"):
-        with monkeypatch.context() as patch:
-
-            def die(*args, **kwargs):
-                raise KeyboardInterrupt
-
-            target = checkpoints if stage == "save" else RunDir
-            patch.setattr(target, stage, die)
-            with pytest.raises(KeyboardInterrupt):
-                importing.adopt(RunDir.open(folder, vocab_file=str(vocabulary)))
-        assert not (folder / "run.json").exists()
-    run = importing.adopt(RunDir.open(folder, vocab_file=str(vocabulary)))
-    assert not run.is_t2t and checkpoints.all_steps(folder) == [220]
-    theirs = read_bundle(BASE_V3 / "model.ckpt-220")
-    assert set(read_bundle(folder / "t2t" / "model.ckpt-220")) == set(theirs)
 
 
 @pytest.mark.parametrize(
