@@ -10,36 +10,29 @@ from __future__ import annotations
 
 import contextlib
 import io
-import itertools
 import os
 import time
 from dataclasses import asdict
-from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from keras_transformer import registry
 from keras_transformer.data import mixing, pipeline
-from keras_transformer.decoding.translation_score import TranslationScore
 from keras_transformer.errors import UserError
 from keras_transformer.layers.ready_weights import FROZEN_WEIGHTS
 from keras_transformer.model.transformer import Transformer
 from keras_transformer.run_dir import RunDir
 from keras_transformer.training import (
-    attention_images,
-    best_checkpoint,
     bucket_shapes,
     checkpoints,
     distribution,
-    train_log,
     warm_start,
 )
-from keras_transformer.training.evaluation import Evaluator
 from keras_transformer.training.interruption import Interruption
 from keras_transformer.training.loop import Ending, Loop
-from keras_transformer.training.progress import Screen, evaluation_line
+from keras_transformer.training.progress import Screen
+from keras_transformer.training.run_evaluation import RunEvaluation
 from keras_transformer.training.run_lock import run_lock
 from keras_transformer.training.train_log import SilentLog, TrainLog
 from keras_transformer.training.train_options import (
@@ -55,12 +48,8 @@ __all__ = ["TrainOptions", "Trainer"]
 
 # Smaller models are nobody's recipe.
 RECIPE_WIDTH = 512
-# Translations put into TensorBoard with each evaluation.
-SHOWN_TRANSLATIONS = 5
 # Seconds between two looks for a new checkpoint.
 POLL_EVERY = 5.0
-# T2T does not evaluate in the first two minutes.
-FIRST_EVALUATION_AFTER = 120.0
 
 
 class Trainer:
@@ -108,17 +97,19 @@ class Trainer:
                 self.encoders["targets"].vocab_size,
                 target_space_id=run.target_space_id,
             )
-        multiplier = getattr(run.problem, "loss_multiplier", 1.0)
+        self._screen = Screen(None if self.workers.is_chief else io.StringIO())
         # The chief evaluates alone, on its first device.
         alone = self.workers.count == 1
-        evaluating = self.strategy if alone else tf.distribute.get_strategy()
-        self._evaluator = Evaluator(self.model, evaluating, multiplier)
-        self._translation_score: TranslationScore | None = None
-        self._screen = Screen(None if self.workers.is_chief else io.StringIO())
-        self._last_evaluation = time.monotonic()
-        self._first_evaluation = True
-        self._best_by = run.problem.best_figure
-        self._best_score = -1.0
+        self._evaluation = RunEvaluation(
+            self.model,
+            self.encoders,
+            run.problem,
+            self._data_dir,
+            self.hparams,
+            options,
+            self.strategy if alone else tf.distribute.get_strategy(),
+            self._screen,
+        )
 
     def _devices(self) -> tuple[tf.distribute.Strategy, Alone]:
         options, cluster = self.options, self.options.cluster
@@ -172,7 +163,7 @@ class Trainer:
                 self._screen.note(f"resuming at step {state.step} of {goal} from {restored}")
                 log.resume(state.step, restored)
                 if is_chief:
-                    self._take_up_evaluations(state.step)
+                    self._evaluation.take_up(run_dir, state.step)
             self._announce_mixture(state.step, log)
             if state.step >= goal:
                 self._screen.note(
@@ -189,10 +180,11 @@ class Trainer:
                 self.options.loop,
                 log,
                 self._screen,
-                after_checkpoint=lambda prefix, is_last: self._after_checkpoint(
-                    prefix, is_last, state, log
+                after_checkpoint=lambda prefix, is_last: (
+                    self._evaluates
+                    and self._evaluation.after_checkpoint(prefix, is_last, state.step, log)
                 ),
-                describe=self._describe,
+                describe=self._evaluation.describe,
                 workers=self.workers,
             )
             ending = loop.run(interruption)
@@ -216,7 +208,7 @@ class Trainer:
             raise UserError(f"{self.run.path} holds no checkpoint to evaluate: train first")
         step = checkpoints.load_weights(self.model, prefix).global_step
         log = TrainLog(self.run.path, self.run.problem.name)
-        figures = self._evaluate(step, log)
+        figures = self._evaluation.evaluate(step, log)
         log.close()
         return figures
 
@@ -239,7 +231,7 @@ class Trainer:
                 except checkpoints.DamagedCheckpointError:
                     time.sleep(POLL_EVERY)  # deleted by the trainer while it was read
                     continue
-                self._evaluate(seen, log)
+                self._evaluation.evaluate(seen, log)
             log.close()
             return interruption.exit_status if interruption.requested else 0
 
@@ -342,106 +334,6 @@ class Trainer:
                     f" or max_length (now {self.hparams.max_length}), or try --precision=bfloat16;"
                     " --simulate_replicas makes up for smaller batches"
                 ) from None
-
-    def _after_checkpoint(
-        self, prefix: str, is_last: bool, state: TrainState, log: TrainLog
-    ) -> bool:
-        """Evaluates if it is time; True if training is to stop."""
-        if not self._evaluates:
-            return False
-        wait = self.options.eval_throttle_seconds
-        if self._first_evaluation:
-            wait = min(wait, FIRST_EVALUATION_AFTER)
-        if time.monotonic() - self._last_evaluation < wait and not is_last:
-            return False
-        figures = self._evaluate(state.step, log)
-        self._first_evaluation = False
-        self._last_evaluation = time.monotonic()
-        if self.options.eval_decode and figures[self._best_by] > self._best_score:
-            self._best_score = figures[self._best_by]
-            best_checkpoint.keep_apart(prefix)
-        stopping = self.options.early_stopping
-        if not stopping.patience:
-            return False
-        if stopping.metric not in figures:
-            raise UserError(
-                f"--eval_early_stopping_metric={stopping.metric} is not among the figures of an"
-                f" evaluation: {', '.join(sorted(figures))}"
-            )
-        over = stopping.is_over(state.step, figures)
-        if over:
-            self._screen.note(
-                f"{stopping.metric} was best at step {stopping.best_step} ({stopping.best:.4f}),"
-                f" {state.step - stopping.best_step} steps ago"
-            )
-        return over
-
-    def _evaluate(self, step: int, log: TrainLog) -> dict[str, float]:
-        options, split = self.options, self.options.eval_split
-        dataset = pipeline.evaluation_dataset(
-            self.run.problem,
-            self._data_dir,
-            self.hparams,
-            split,
-            self._evaluator.strategy.num_replicas_in_sync,
-        )
-        if options.eval_steps:
-            dataset = dataset.take(options.eval_steps)
-        batches = iter(dataset)
-        shown = list(itertools.islice(batches, 1))
-        figures = self._evaluator.evaluate(itertools.chain(shown, batches))
-        for batch in shown:
-            images = attention_images.attention_images(self.model, batch)
-            log.attention(step, images, self._describe(attention_images.first_pair(batch))[0])
-        if options.eval_decode:
-            scorer = self._scorer()
-            scores, translations = scorer()
-            figures |= scores
-            triples = list(zip(scorer.sources, translations, scorer.references, strict=True))
-            log.translations(step, triples[:SHOWN_TRANSLATIONS])
-        log.evaluation(step, split, figures)
-        self._screen.note(evaluation_line(step, split, figures))
-        return figures
-
-    def _scorer(self) -> TranslationScore:
-        if self._translation_score is None:
-            self._translation_score = TranslationScore(
-                self.model,
-                self.encoders,
-                self.run.problem,
-                self._data_dir,
-                self.options.tmp_dir,
-                self.options.eval_split,
-                self.hparams.max_length or self.hparams.batch_size,
-                self.hparams.max_length if self.hparams.pos == "emb" else None,
-                self.options.eval_decode_lines,
-            )
-        return self._translation_score
-
-    def _take_up_evaluations(self, step: int) -> None:
-        """Remembers what was best in the evaluations before a resume."""
-        best_step = -1
-        for record in train_log.events(self.run.path, "eval"):
-            if record["step"] > step or record.get("split") != self.options.eval_split:
-                continue
-            if record.get(self._best_by, -1.0) > self._best_score:
-                self._best_score, best_step = record[self._best_by], record["step"]
-            stopping = self.options.early_stopping
-            if stopping.metric in record:
-                stopping.is_over(record["step"], record)
-        if self.options.eval_decode:
-            best_checkpoint.catch_up(self.run.path, best_step)
-
-    def _describe(self, batch: Any) -> list[str]:
-        """Text of a batch, a line for each sentence: source, tab, target."""
-        lines, sides = [], (np.asarray(batch["inputs"]), np.asarray(batch["targets"]))
-        for source, target in zip(*sides, strict=True):
-            texts = [
-                self.encoders[side].decode([i for i in ids.tolist() if i > 1])
-                for side, ids in (("inputs", source), ("targets", target))
-            ]
-            lines.append("\t".join(text.replace("\n", " ") for text in texts))
-        return lines
 
 
 # What the order of the batches depends on besides seed and files.

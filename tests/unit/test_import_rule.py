@@ -49,7 +49,7 @@ EXCEPTIONS = {
     ("keras_transformer.decoding.loading", "registry"),
     # A run put together: --eval_decode translates with the model in training, and a run directory
     # of T2T is taken up where it stopped.
-    ("keras_transformer.training.trainer", "decoding"),
+    ("keras_transformer.training.run_evaluation", "decoding"),
     ("keras_transformer.training.trainer", "registry"),
     # --init_from takes weights of ours or of T2T.
     ("keras_transformer.training.warm_start", "registry"),
