@@ -14,6 +14,7 @@ import tensorflow as tf
 from keras_transformer.cli.trainer import main
 from keras_transformer.training import checkpoints, train_log, trainer
 from keras_transformer.training.train_step import TrainStep
+from tests.unit.training.tensorboard_files import values
 
 TINY = (
     "tiny,num_hidden_layers=1,hidden_size=16,num_heads=2,filter_size=32,batch_size=60,"
@@ -44,16 +45,6 @@ def arguments(corpus):
         return [*flags, f"--output_dir={run_dir}", f"--hparams={settings}", *more]
 
     return given
-
-
-def values(folder):
-    """(tag, step) → what TensorBoard's files hold."""
-    found = {}
-    for path in sorted(folder.glob("events.out.tfevents.*")):
-        for event in tf.compat.v1.train.summary_iterator(str(path)):
-            for value in event.summary.value:
-                found[value.tag, event.step] = tf.make_ndarray(value.tensor)
-    return found
 
 
 def tensors(run_dir):

@@ -12,6 +12,7 @@ from tensorboard.backend.event_processing.plugin_event_accumulator import EventA
 
 from keras_transformer.training import train_log
 from keras_transformer.training.train_log import TrainLog
+from tests.unit.training.tensorboard_files import values
 
 FIGURES = {
     "loss": 2.5,
@@ -21,22 +22,12 @@ FIGURES = {
 }
 
 
-def board(folder):
-    """(tag, step) → value of TensorBoard's files, as anybody's program reads them."""
-    found = {}
-    for path in sorted(folder.glob("events.out.tfevents.*")):
-        for event in tf.compat.v1.train.summary_iterator(str(path)):
-            for value in event.summary.value:
-                found[value.tag, event.step] = tf.make_ndarray(value.tensor)
-    return found
-
-
 def test_figures_of_training(tmp_path):
     log = TrainLog(tmp_path, "translate")
     for step in (10, 20):
         log.train(step, 0.125, {**FIGURES, "loss": 30.0 / step})
     log.close()
-    assert board(tmp_path) == {
+    assert values(tmp_path) == {
         (tag, step): value
         for step in (10, 20)
         for tag, value in {
@@ -59,7 +50,7 @@ def test_evaluation_with_translations_and_attention(tmp_path):
     log.translations(7, [("a | b", "x\ny", "z")])
     log.evaluation(7, "dev", {"loss": 1.5, "accuracy": 0.5, "bleu_sacrebleu": 25.0})
     log.close()
-    found = board(tmp_path / "eval")
+    found = values(tmp_path / "eval")
     assert found["loss", 7] == 1.5
     assert found["metrics-translate/targets/accuracy", 7] == 0.5
     assert found["metrics-translate/targets/bleu_sacrebleu", 7] == 25.0
