@@ -281,6 +281,7 @@ def test_table_4_parses_and_scores(tmp_path, capsys):
         (["--plot=picture.xyz"], "--plot=picture.xyz ends in no image format"),
         (["--plot=no/such/picture.png"], "there is no folder no/such"),
         (["--plot=picture.png", "--rows=A1"], "against the row base: make base and others"),
+        (["--random_seed=-1"], "--random_seed=-1: a seed is a whole number"),
         (["--join=a", "--steps=5"], "--steps has no effect on rows that are done"),
         (["--join=,"], "--join=, names no folder"),
         (["--join=/no/such/folder"], "there is no such folder"),
