@@ -129,10 +129,12 @@ def watch() -> None:
         with lock:  # held to the end: one message
             if _has_ended(parent):
                 return
-            print(message, file=sys.stderr, flush=True)
-            os.kill(parent, ENDING)
-            if not _has_ended(parent, within=PATIENCE):
-                os.kill(parent, signal.SIGKILL)
+            with contextlib.suppress(OSError):  # nobody may read it any more
+                print(message, file=sys.stderr, flush=True)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(parent, ENDING)
+                if not _has_ended(parent, within=PATIENCE):
+                    os.kill(parent, signal.SIGKILL)
             os._exit(0)
 
     for address, message in messages.items():

@@ -160,3 +160,27 @@ def test_a_trial_changes_nothing(state):
     after = {**state.train_step.model.named_weights(), **state.train_step.state()}
     for name, value in before.items():
         np.testing.assert_array_equal(after[name].numpy(), value, err_msg=name)
+
+
+def test_a_position_of_another_form_is_not_taken_up(step, tmp_path, caplog):
+    ids = np.array([[2, 3, 1]], np.int32)
+    numbered = [{"inputs": ids + n, "targets": ids + n} for n in range(4)]
+    arrays = {side: np.stack([each[side] for each in numbered]) for side in ("inputs", "targets")}
+    dataset = tf.data.Dataset.from_tensor_slices(arrays)
+
+    def made(dataset, form):
+        return TrainState(step, dataset, {"the form of a position": form})
+
+    old = made(dataset, 1)
+    old.next_batches()
+    old.save(tmp_path)
+    # What the pipeline is made of has changed, so TensorFlow could not read the position at all.
+    new = made(dataset.map(lambda batch: batch).prefetch(2), 2)
+    new.restore(tmp_path)
+    assert "read in a new order, since the form of a position changed" in caplog.text
+    np.testing.assert_array_equal(new.next_batches()[0]["inputs"], numbered[0]["inputs"])
+    caplog.clear()
+    again = made(dataset, 1)
+    again.restore(tmp_path)
+    assert not caplog.text
+    np.testing.assert_array_equal(again.next_batches()[0]["inputs"], numbered[1]["inputs"])
