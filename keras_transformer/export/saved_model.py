@@ -75,7 +75,8 @@ def save(
     resources.vocabularies = [tf.saved_model.Asset(file) for file in files]
     with written_whole(export_dir) as folder:
         try:
-            tf.saved_model.save(resources, str(folder), signatures=dict(signatures))
+            with model.as_stored():
+                tf.saved_model.save(resources, str(folder), signatures=dict(signatures))
         except tf.errors.OpError as error:
             raise UserError(f"{export_dir} cannot be written: {error.message}") from None
         _try(folder)

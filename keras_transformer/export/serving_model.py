@@ -18,7 +18,9 @@ mean what `decoding.translation.Hypothesis.score` says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import keras
@@ -30,6 +32,7 @@ from keras_transformer.decoding.constraints import minimum_length
 from keras_transformer.decoding.options import DecodeOptions
 from keras_transformer.errors import UserError
 from keras_transformer.export.graph_text import GraphEncoder, graph_encoder, one_line, strip
+from keras_transformer.export.served_weights import ServedWeights
 from keras_transformer.export.weights import StoredWeights
 from keras_transformer.text.reserved_tokens import EOS_ID, PAD_ID
 
@@ -77,6 +80,9 @@ class ServingModel:
         self._options = options
         self._most_positions = most_positions
         self.weights = [StoredWeights(model, weight_type) for model in models]
+        self._served = [
+            ServedWeights(model, stored) for model, stored in zip(models, self.weights, strict=True)
+        ]
         source = graph_encoder(encoders["inputs"])
         same = encoders["targets"] is encoders["inputs"]
         target = source if same else graph_encoder(encoders["targets"])
@@ -107,9 +113,18 @@ class ServingModel:
         module = tf.Module(name="serving_model")
         module.weights = [each.variables_by_name for each in self.weights]
         module.factors = [each.factors_by_name for each in self.weights]
+        module.made_when_loaded = [each.resources() for each in self._served]
         if self._text is not None:
             module.source_text, module.target_text = self._text.source, self._text.target
         return module
+
+    @contextlib.contextmanager
+    def as_stored(self) -> Iterator[None]:
+        """Inside, the model has no more than its files are to hold, and does not work."""
+        with contextlib.ExitStack() as stack:
+            for served in self._served:
+                stack.enter_context(served.emptied())
+            yield
 
     def signatures(self) -> dict[str, Any]:
         """Name → concrete function; the text's first, or `tokens` as the default without them."""
@@ -200,10 +215,12 @@ class ServingModel:
     def _search(self, inputs: Any, limits: Any, outputs: int) -> tuple[Any, Any]:
         """int32 [B, N, L] and float32 [B, N]."""
         options, models = self._options, self._models
-        replacements = [pair for stored in self.weights for pair in stored.replacements()]
-        with keras.StatelessScope(state_mapping=replacements):
+        replacements, step_weights = zip(
+            *(served.in_graph() for served in self._served), strict=True
+        )
+        with keras.StatelessScope(state_mapping=list(chain(*replacements))):
             cache = ensemble.start(models, inputs)
-            step, batch = ensemble.step_function(models), tf.shape(inputs)[0]
+            step, batch = ensemble.step_function(models, step_weights), tf.shape(inputs)[0]
             constraint = None
             if options.min_length:
                 constraint = minimum_length(tf.minimum(options.min_length, limits - 1))

@@ -1,8 +1,7 @@
 """Weights as an exported model stores them: float32, or smaller.
 
-The arithmetic stays float32 (or what the model's settings say): smaller weights are widened once
-in each call, before the search begins. What shrinks is the file, the download and the time to
-load.
+The arithmetic stays float32 (or what the model's settings say): smaller weights are widened once,
+when the model is loaded. What shrinks is the file and the download.
 """
 
 from __future__ import annotations
@@ -38,7 +37,8 @@ class StoredWeights:
     def __init__(self, model: Any, weight_type: str = "float32") -> None:
         if weight_type not in WEIGHT_TYPES:
             raise UserError(f"weights is {weight_type!r}: give one of {', '.join(WEIGHT_TYPES)}")
-        self._keras_variables = list(model.named_weights().values())
+        self.own_variables: list[keras.Variable] = list(model.named_weights().values())
+        self._names = {own.path: name for name, own in model.named_weights().items()}
         self.variables_by_name: dict[str, tf.Variable] = {}
         self.factors_by_name: dict[str, tf.Variable] = {}
         for name, weight in model.named_weights().items():
@@ -72,20 +72,24 @@ class StoredWeights:
         shapes = [each.shape for each in self.variables_by_name.values()]
         return sum(shape.num_elements() * tf.float32.size for shape in shapes)
 
-    def replacements(self) -> list[tuple[keras.Variable, tf.Tensor]]:
-        """Each of the model's own variables with the value to compute with in its place.
+    def widened_paths(self) -> list[str]:
+        """Paths of the model's own variables that are stored in a smaller type than float32."""
+        return [own.path for own in self.own_variables if self._of(own)[0].dtype != tf.float32]
 
-        For `keras.StatelessScope`.
-        """
-        values = []
-        for own, (name, stored) in zip(
-            self._keras_variables, self.variables_by_name.items(), strict=True
-        ):
-            value = tf.cast(stored, tf.float32)
-            if name in self.factors_by_name:
-                value *= self.factors_by_name[name]
-            values.append((own, value))
-        return values
+    def value(self, own: keras.Variable) -> tf.Tensor:
+        """What to compute with in place of one of the model's own variables, float32."""
+        stored, factors = self._of(own)
+        # `cast` leaves a variable of that type a variable, which is read wherever it is used.
+        value = tf.cast(tf.convert_to_tensor(stored), tf.float32)
+        return value if factors is None else value * factors
+
+    def replacements(self) -> list[tuple[keras.Variable, tf.Tensor]]:
+        """Each of the model's own variables with its `value`, for `keras.StatelessScope`."""
+        return [(own, self.value(own)) for own in self.own_variables]
+
+    def _of(self, own: keras.Variable) -> tuple[tf.Variable, tf.Variable | None]:
+        name = self._names[own.path]
+        return self.variables_by_name[name], self.factors_by_name.get(name)
 
 
 def quantize(value: np.ndarray, per_row: bool) -> tuple[np.ndarray, np.ndarray]:
