@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+
+import pytest
+
 import keras_transformer as kt
+from keras_transformer.training.schedule import learning_rate
 
 
 def test_parsing_is_the_papers_parser():
@@ -32,3 +37,19 @@ def test_the_small_parser_takes_long_linearised_trees():
     hp = kt.hparams("parsing_tiny")
     assert hp.max_length == 512
     assert not hp.shared_embedding_and_softmax_weights
+
+
+@pytest.mark.parametrize(
+    ("name", "peak_step", "halves_every"),
+    [
+        ("parsing_tiny", 400, 2500),
+        ("parsing_small", 1000, 3000),
+    ],
+)
+def test_the_small_parsers_anneal(name, peak_step, halves_every):
+    hp = kt.hparams(name)
+    rate = functools.partial(learning_rate, hp)
+    at = [rate(peak_step + n * halves_every) for n in range(3)]
+    assert at[1] == pytest.approx(at[0] / 2, rel=1e-3)
+    assert at[2] == pytest.approx(at[0] / 4, rel=1e-3)
+    assert rate(peak_step // 2) < at[0]
