@@ -10,7 +10,8 @@ batches of like length and for sentences one by one, sentences per CPU second of
 search and of CTranslate2 in float32, in turn, of each batch the shortest of some rounds.
 
 The model must be pre-norm, with one table for both languages and sines for positions
-(`--hparams=small`). TF_ONEDNN_ASSUME_FROZEN_WEIGHTS=1 measures frozen weights.
+(`--hparams=small`). TF_ONEDNN_ASSUME_FROZEN_WEIGHTS=1 measures frozen weights; in float32 with
+`--sentences=0`, since the packing that a batch leaves behind is the wrong one for single sentences.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def main() -> None:
     )
     parser.add_argument("--output_dir", required=True, help="run directory of the trained model")
     parser.add_argument("--source", required=True, help="sentences, one a line")
-    parser.add_argument("--sentences", type=int, default=64, help="how many, in batches")
+    parser.add_argument("--sentences", type=int, default=64, help="how many, in batches; 0: none")
     parser.add_argument("--alone", type=int, default=8, help="how many one by one")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--alpha", type=float, default=0.6)
@@ -135,7 +136,8 @@ def main() -> None:
     from keras_transformer.export.ctranslate2_outputs import CTranslate2Outputs
     from keras_transformer.text.lines import read_lines
 
-    sources = list(read_lines(args.source))[: args.sentences]
+    sources = list(read_lines(args.source))[: args.sentences or args.alone]
+    at_once = [sources] if args.sentences else [[source] for source in sources]
     options = DecodeOptions(alpha=args.alpha)
     narrow = load_models(args.output_dir)
     with tempfile.TemporaryDirectory() as folder:
@@ -148,7 +150,10 @@ def main() -> None:
             "CTranslate2 float32": lambda lines: model.texts(lines, options, own_limits=False),
         }
         of_narrow = texts(Translator.of_loaded(narrow).translate(sources, options))
-        outputs = {name: translate(sources) for name, translate in contestants.items()}
+        outputs = {
+            name: [text for some in at_once for text in translate(some)]
+            for name, translate in contestants.items()
+        }
         lengths = [len(each.ids) for each in translator.encode(outputs[args.dtype], options)]
         print(f"outputs of {np.mean(lengths):.1f} subtokens, {min(lengths)} to {max(lengths)}")
         for name, found in outputs.items():
@@ -156,10 +161,9 @@ def main() -> None:
             print(f"{name}: {same} of {len(sources)} as the model itself says them")
         ordered = sorted(sources, key=len)
         in_batches = [ordered[start : start + BATCH] for start in range(0, len(ordered), BATCH)]
-        for title, batches in (
-            (f"batches of {BATCH}", in_batches),
-            ("one by one", [[source] for source in sources[: args.alone]]),
-        ):
+        alone = [[source] for source in sources[: args.alone]]
+        parts = {f"batches of {BATCH}": in_batches} if args.sentences else {}
+        for title, batches in {**parts, "one by one": alone}.items():
             count = sum(map(len, batches))
             seconds = compare(contestants, batches, args.rounds)
             rates = ", ".join(f"{name} {count / spent:.2f}" for name, spent in seconds.items())

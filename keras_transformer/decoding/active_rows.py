@@ -1,8 +1,8 @@
 """Sentences leave the batch when they are done.
 
 A search keeps the answers of the whole batch in two buffers and works on the rows that are still
-searching. A row's answer is copied out in the step in which it is done, and once a quarter of the
-rows is idle the working tensors are gathered anew, so a batch costs what its sentences cost and
+searching. A row's answer is copied out in the step in which it is done, and once a twentieth of
+the rows is idle the working tensors are gathered anew, so a batch costs what its sentences cost and
 not what its longest one costs times its size.
 
 Shapes: `B` sentences of the batch, `b` rows still in the working tensors, `N` answers kept of
@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-# Gathering costs a copy of the caches; an idle row costs its share of every later step.
-WORTH_GATHERING = 0.75
+# Gathering costs a copy of the caches, as new places of the beams do in most steps; an idle row costs
+# its share of every later step.
+WORTH_GATHERING = 0.95
 
 
 class Answers(NamedTuple):
