@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-# Gathering costs a copy of the caches, as new places of the beams do in most steps; an idle row costs
-# its share of every later step.
+# Gathering costs a copy of the caches, as new places of the beams do in most steps; an idle row
+# costs its share of every later step.
 WORTH_GATHERING = 0.95
 
 
