@@ -182,7 +182,7 @@ def measure(quick: bool, say: Callable[[str], None] = lambda text: None) -> dict
         for curve in all_curves
         for value in curve.values
     ]
-    reports = iter(_run(jobs))
+    reports = iter(run_jobs(jobs))
     results: dict[str, Any] = {}
     for curve in all_curves:
         points = [{"size": value, **next(reports)} for value in curve.values]
@@ -214,7 +214,7 @@ def figure(
     }
 
 
-def _run(jobs: Sequence[dict[str, Any]]) -> list[dict[str, float]]:
+def run_jobs(jobs: Sequence[dict[str, Any]]) -> list[dict[str, float]]:
     """What the worker reports for each job."""
     with tempfile.TemporaryDirectory() as folder:
         job_file = Path(folder) / "jobs.json"

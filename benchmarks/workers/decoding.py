@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import protocol
 import tensorflow as tf
+from equal_lengths import equal_lengths
 from one_device import keep_to
 
 import keras_transformer as kt
-from keras_transformer.decoding.options import DecodeOptions
 from keras_transformer.decoding.search_graph import SearchGraph
 
 
@@ -24,8 +24,7 @@ def prepare(job: dict[str, Any]) -> tuple[Callable[[], Any], dict[str, str]]:
     if job.get("ctranslate2_dir"):
         save_for_ctranslate2(model, Path(job["ctranslate2_dir"]), job["vocab_size"])
     graph = SearchGraph([model], keeps_weights=True)
-    # No end of sentence before the last step, so that all do the same work.
-    options = DecodeOptions(beam_size=job["beam_size"], min_length=job["length"] - 1)
+    options = equal_lengths(job["beam_size"], job["length"])
 
     def search(rows: list[list[int]]) -> None:
         limits = [job["length"]] * len(rows)

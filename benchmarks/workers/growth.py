@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import protocol
 import tensorflow as tf
+from equal_lengths import equal_lengths
 from one_device import keep_to
 
 import keras_transformer as kt
-from keras_transformer.decoding.options import DecodeOptions
 from keras_transformer.decoding.search_graph import SearchGraph
 from keras_transformer.training import distribution
 from keras_transformer.training.train_step import TrainStep
@@ -52,8 +52,7 @@ def training(job: dict[str, Any]) -> Callable[[], Any]:
 def decoding(job: dict[str, Any]) -> Callable[[], Any]:
     size, length = job["vocab_size"], job["length"]
     graph = SearchGraph([kt.Transformer.from_hparams(settings(job), size, size)])
-    # No end of sentence before the last step, so that all are equally long.
-    options = DecodeOptions(beam_size=job["beam_size"], min_length=length - 1)
+    options = equal_lengths(job["beam_size"], length)
     return lambda: graph.search(rows(job), [length] * job["sentences"], options)
 
 

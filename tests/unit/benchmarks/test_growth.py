@@ -59,6 +59,15 @@ def test_tables_show_figures_formulas_and_what_is_too_steep():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("curve", growth.curves(quick=False), ids=lambda curve: curve.name)
+def test_the_last_point_of_every_curve_can_be_measured(curve):
+    small = {"repeats": 1, "hidden_size": 8, "filter_size": 8, "num_heads": 2}
+    job = {"work": curve.work, **curve.job(curve.values[-1]), **small}
+    (report,) = growth.run_jobs([job])
+    assert report["seconds"] > 0
+
+
+@pytest.mark.slow
 def test_the_quick_curves_are_measured_and_drawn(tmp_path):
     results = growth.measure(quick=True)
     wanted = growth.curves(quick=True)
